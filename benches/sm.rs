@@ -60,7 +60,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         builder.op(9, LaneMask::FULL);
         builder.finish()
     };
-    let program = CtaProgram { code, warps: (0..WARPS / 2).map(|_| warp()).collect() };
+    let program = CtaProgram { code, warps: (0..WARPS / 2).map(|_| warp()).collect(), ..CtaProgram::default() };
     let info = KernelInfo {
         name: "bench".into(),
         id: 1,

@@ -105,6 +105,9 @@ pub struct CtaProgram {
     pub code: Arc<[StaticInst]>,
     /// One stream per warp of the CTA, in warp order; a warp that the trace does not list has an empty one.
     pub warps: Box<[WarpStream]>,
+    /// Places in `code`, ascending, of stores to global memory after which the CTA may still be executed anew, since they overwrite nothing that it has
+    /// read; none where that is not known.
+    pub repeatable: Arc<[u32]>,
 }
 
 /// What a kernel launch comes to, whatever machine executes it.

@@ -25,7 +25,8 @@ pub struct CtaProgress {
     pub executed: u64,
     /// Of these, those executed on this SM since it started there.
     pub executed_here: u64,
-    /// It has written to global memory, or done an atomic there.
+    /// It has written to global memory, or done an atomic there, so that it may not be executed anew; stores of which it is known that they overwrite nothing
+    /// that it has read do not count.
     pub wrote: bool,
     /// It is being taken away.
     pub leaving: bool,

@@ -46,7 +46,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("src/policy/common/probe.rs", &["parameters"]),
             ("src/policy/common/static_limit.rs", &["parameters"]),
             ("src/policy/sharing/cd_search/mod.rs", &["parameters"]),
-            ("src/policy/sharing/dual_kernel/mod.rs", &["parameters"]),
+            ("src/policy/sharing/dual_kernel/mod.rs", &["parameters", "known"]),
             ("src/policy/sharing/kernel_mgmt/mod.rs", &["parameters"]),
             ("src/policy/sharing/smc.rs", &["parameters"]),
             ("src/policy/sharing/smk.rs", &["name", "compares", "parameters"]),

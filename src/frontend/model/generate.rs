@@ -49,7 +49,7 @@ impl Generator {
                 vec![WarpStream::default(); program.threads.len()].into()
             }
         };
-        Arc::new(CtaProgram { code: Arc::clone(&program.code), warps })
+        Arc::new(CtaProgram { code: Arc::clone(&program.code), warps, ..CtaProgram::default() })
     }
 }
 

@@ -28,7 +28,7 @@ fn straight(mut code: Vec<StaticInst>) -> CtaProgram {
             None => builder.op(i as u32, LaneMask::FULL),
         }
     }
-    CtaProgram { code: code.into(), warps: [builder.finish()].into() }
+    CtaProgram { code: code.into(), warps: [builder.finish()].into(), ..CtaProgram::default() }
 }
 
 fn of(code: Vec<StaticInst>) -> Phases {
@@ -145,7 +145,7 @@ fn phases_do_not_depend_on_what_is_decoded() {
     let program = kernel.source.cta(CtaIndex(0));
     let mut code = program.code.to_vec();
     code.push(StaticInst { pc: 8, ..alu(OpClass::Sp, 3, [R; 4]) });
-    let grown = CtaProgram { code: Arc::from(code), warps: program.warps.clone() };
+    let grown = CtaProgram { code: Arc::from(code), ..CtaProgram::clone(&program) };
     let [small, large] = [&*program, &grown].map(|program| Phases::of_program(program, &Latencies::COMPILER, LongOps::All));
     assert_eq!(small.list(), large.list());
     assert!((0..program.code.len() as u32).all(|index| small.distance(index) == large.distance(index)));

@@ -208,7 +208,7 @@ impl Memory {
 
     /// The allocation that holds all of `bytes` bytes at `address`, and the offset in it.
     #[inline]
-    fn place(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
+    pub(super) fn place(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
         if let Some(allocation) = self.allocations.get(self.last) {
             let offset = address.wrapping_sub(allocation.start);
             if offset < allocation.bytes.len() as u64 && allocation.bytes.len() - offset as usize >= bytes {

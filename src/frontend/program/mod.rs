@@ -26,11 +26,12 @@ mod schema;
 mod statics;
 mod summary;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PeerCopy, StaticInst, Workload};
+use super::{MemKind, PeerCopy, StaticInst, Workload};
 use crate::base::{GpuId, KernelIndex, StreamId};
 use contents::Element;
 use schema::{Contents, Tolerance};
@@ -87,6 +88,8 @@ struct Launch {
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
     mnemonics: Arc<[String]>,
+    /// Places of stores after which a CTA may be executed anew, where that was found out.
+    repeatable: Arc<[u32]>,
     /// The GPU that it runs on, where the file names one.
     gpu: Option<GpuId>,
     /// What it copies instead of running.
@@ -161,6 +164,32 @@ impl Program {
     /// When the timing model does not know the architecture, or memory cannot be made.
     pub fn workload(self: &Arc<Self>) -> Result<Workload, ProgramError> {
         run::workload(self)
+    }
+
+    /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is
+    /// executed for that.
+    ///
+    /// # Errors
+    /// Those of [`Program::execute`].
+    pub fn overwrites(self: &Arc<Self>) -> Result<BTreeMap<String, BTreeSet<u32>>, ProgramError> {
+        let mut runner = run::Runner::new(self, false)?;
+        runner.find_overwrites();
+        let mut all: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        while let Some((launch, ..)) = runner.next(false)? {
+            all.entry(self.launches[launch].kernel.name.clone()).or_default().extend(runner.overwrites());
+        }
+        Ok(all)
+    }
+
+    /// Lets CTAs be executed anew after their stores, except those at the places that [`Program::overwrites`] found. Else nothing is known, and no CTA may be after its
+    /// first store.
+    pub fn set_overwrites(&mut self, overwrites: &BTreeMap<String, BTreeSet<u32>>) {
+        for launch in &mut self.launches {
+            let (Some(places), Some(code)) = (overwrites.get(&launch.kernel.name), &launch.statics) else { continue };
+            let is_store = |inst: &StaticInst| inst.mem.is_some_and(|mem| mem.kind == MemKind::Store);
+            let stores = (0..).zip(code.iter()).filter(|(place, inst)| is_store(inst) && !places.contains(place));
+            launch.repeatable = stores.map(|(place, _)| place).collect();
+        }
     }
 
     /// Writes what the program executes as an Accel-Sim trace into a folder; returns the path of its list.

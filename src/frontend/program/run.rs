@@ -11,7 +11,7 @@ use crate::base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
 use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
-use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Tally};
+use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Tally};
 use super::memory::Memory;
 use super::report::describe;
 use super::schema::Contents;
@@ -63,6 +63,16 @@ impl Runner {
     /// Asks for checks of shared and local memory.
     pub(super) fn check(&mut self) {
         self.executor.shadow = Some(Box::default());
+    }
+
+    /// Asks which stores overwrite what their CTA has read.
+    pub(super) fn find_overwrites(&mut self) {
+        self.executor.shadow = Some(Box::new(Shadow::of_overwrites()));
+    }
+
+    /// The places of stores of the last CTA that did.
+    pub(super) fn overwrites(&self) -> impl Iterator<Item = u32> {
+        self.executor.shadow.iter().flat_map(|shadow| shadow.overwrites()).copied()
     }
 
     /// The reads of shared and local memory before anything was written there, each with how often it occurred.
@@ -170,8 +180,8 @@ impl Stage {
             };
             let done = (number, index) == (launch, cta);
             if record {
-                let code = program.launches[number].statics.clone().unwrap_or_default();
-                let made = Arc::new(CtaProgram { code, warps });
+                let launch = &program.launches[number];
+                let made = Arc::new(CtaProgram { warps, ..empty(launch) });
                 if done {
                     return Ok(made);
                 }
@@ -183,7 +193,11 @@ impl Stage {
 
 fn empty(launch: &Launch) -> CtaProgram {
     let warps = launch.kernel.block.count().div_ceil(32) as usize;
-    CtaProgram { code: launch.statics.clone().unwrap_or_default(), warps: vec![WarpStream::default(); warps].into() }
+    CtaProgram {
+        code: launch.statics.clone().unwrap_or_default(),
+        warps: vec![WarpStream::default(); warps].into(),
+        repeatable: Arc::clone(&launch.repeatable),
+    }
 }
 
 impl Source {

@@ -1,5 +1,6 @@
 //! The project's own programs against a computation on the host, and guards against programs that go wrong.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -285,6 +286,30 @@ fn checked_programs_report_reads_of_their_own_memory_that_nobody_wrote() {
             assert!(done.is_as_expected() && done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
         }
     }
+}
+
+#[test]
+fn stores_overwrite_what_their_cta_has_read_and_not_written_itself() {
+    let code = [
+        "MOV R2, c[0x0][0x160]",
+        "MOV R3, c[0x0][0x164]",
+        "LDG.E.SYS R4, [R2]",
+        "STG.E.SYS [R2+0x80], R4",
+        "LDG.E.SYS R5, [R2+0x80]",
+        "STG.E.SYS [R2+0x80], R5",
+        "STG.E.SYS [R2], R5",
+        "RED.E.ADD.STRONG.GPU [R2+0x40], R5",
+        "STG.E.SYS [R2+0x7c], R5",
+        "EXIT",
+    ];
+    let mut program = program_of(&code, "").unwrap();
+    let overwrites = program.overwrites().unwrap();
+    // The store to what was read, and the atomic.
+    assert_eq!(overwrites, BTreeMap::from([("test".to_owned(), BTreeSet::from([6, 7]))]));
+    let repeatable = |program: &Arc<Program>| program.workload().unwrap().kernels[0].source.cta(CtaIndex(0)).repeatable.to_vec();
+    assert_eq!(repeatable(&program), [] as [u32; 0], "nothing is known of a program that nobody asked");
+    Arc::get_mut(&mut program).unwrap().set_overwrites(&overwrites);
+    assert_eq!(repeatable(&program), [3, 5, 8]);
 }
 
 #[test]

@@ -383,7 +383,7 @@ impl TextDecoder {
 
     fn program(&mut self, parsed: Parsed) -> Decoded {
         let warps = parsed.warps.into_iter().map(|(stream, print)| self.sharing.share(stream, print)).collect();
-        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps }), notes: parsed.notes }
+        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
     }
 
     /// Decodes blocks against the table as it is, in parallel if there is a pool; results come in the order of `blocks`.

@@ -1,13 +1,14 @@
 //! Figures of the runs, beside the thesis'.
 //!
-//! A *preemption* is that of one SM at one request: it violates its bound when its last victim leaves later. Means are over benchmarks, each with
+//! A *preemption* is that of one SM with CTAs of the benchmark at one request: it violates its bound when its last victim leaves later. Means are over benchmarks, each with
 //! the same weight. Overhead is in percent of what flushing all victims would have wasted.
 //!
 //! Preemptions of one request are not independent of each other, requests are: the spread of a rate is that of a ratio of sums over requests, as half the
 //! width of its interval of 95 %.
 
+use super::cell::Counts;
 use super::published::{Benchmark, Configuration, Of, Quantity, Scheme, published};
-use super::task::{Counts, Times};
+use super::task::Times;
 use crate::report::bars::{Bars, Group as BarGroup};
 use crate::study::StudyOutput;
 use crate::study::lab::published::Value;
@@ -67,7 +68,7 @@ impl Counts {
         percent(self.violations as f64, self.preemptions as f64)
     }
 
-    /// Requests with an SM above the bound, in percent of those with victims.
+    /// Requests with an SM above the bound, in percent of those that found CTAs of the benchmark.
     fn late_rate(&self) -> Option<f64> {
         percent(self.late as f64, self.busy as f64)
     }
@@ -81,6 +82,11 @@ impl Counts {
     /// Overhead in percent of that of flushing.
     pub(super) fn overhead_rate(&self) -> Option<f64> {
         percent(self.overhead, self.flush_overhead)
+    }
+
+    /// The same, if SMs above the bound had flushed all their victims instead.
+    fn enforced_rate(&self) -> Option<f64> {
+        percent(self.overhead + self.late_overhead, self.flush_overhead)
     }
 
     /// Median of the time from a request to the end of the task, in core cycles.
@@ -231,6 +237,7 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
         "deadlines missed %",
         "overhead %",
         "+-",
+        "late flushed: overhead %",
         "drained %",
         "switched %",
         "flushed %",
@@ -254,6 +261,7 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
                 of(&|counts| counts.missed_rate(results.task_alone)),
                 of(&Counts::overhead_rate),
                 shown(results.mean_spread(scheme, *bound, Counts::overhead_spread)),
+                of(&Counts::enforced_rate),
                 of(&|counts| percent(counts.drained as f64, victims(counts))),
                 of(&|counts| percent(counts.switched as f64, victims(counts))),
                 of(&|counts| percent(counts.flushed as f64, victims(counts))),
@@ -272,12 +280,14 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
         "scheme",
         "requests",
         "preemptions",
+        "with victims",
         "violations %",
         "violations +-",
         "requests late %",
         "deadlines missed %",
         "overhead %",
         "overhead +-",
+        "late flushed: overhead %",
         "drained",
         "switched",
         "flushed",
@@ -302,12 +312,14 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
                 name(cell.scheme).into(),
                 counts.requests.to_string(),
                 counts.preemptions.to_string(),
+                counts.emptied.to_string(),
                 shown(counts.violation_rate()),
                 shown(counts.violation_spread()),
                 shown(counts.late_rate()),
                 shown(counts.missed_rate(results.task_alone)),
                 shown(counts.overhead_rate()),
                 shown(counts.overhead_spread()),
+                shown(counts.enforced_rate()),
                 counts.drained.to_string(),
                 counts.switched.to_string(),
                 counts.flushed.to_string(),
@@ -337,12 +349,14 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
         "us / CTA",
         "warp instructions / CTA",
         "warp slots occupied %",
+        "share of time %",
         "window us",
         "preemptions of a cell, least",
         "most",
     ];
     let rows = results.points.iter().flat_map(|point| {
-        point.benchmark.kernels.iter().zip(&point.times.kernels).map(|(row, (ctas, cycles, instructions, fit))| {
+        let rows = point.benchmark.kernels.iter().zip(&point.times.kernels).zip(&point.times.shares);
+        rows.map(|((row, (ctas, cycles, instructions, fit)), share)| {
             let preemptions = || point.counts.iter().map(|(_, counts)| counts.kernels.get(&row.kernel).copied().unwrap_or_default());
             let per_us = point.counts.first().map_or(1400.0, |(cell, counts)| counts.bound as f64 / f64::from(cell.bound));
             vec![
@@ -359,6 +373,7 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
                 format!("{:.2}", cycles / per_us),
                 format!("{instructions:.0}"),
                 format!("{:.0}", 100.0 * point.times.occupancy),
+                format!("{:.1}", 100.0 * share),
                 format!("{:.1}", point.times.window() as f64 / per_us),
                 preemptions().min().unwrap_or_default().to_string(),
                 preemptions().max().unwrap_or_default().to_string(),

@@ -5,7 +5,9 @@
 //! task that arrives at random cycles, under Chimera, Chimera with the thesis' estimate, the thesis' scheme and Oracle, with bounds of the
 //! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
 
+mod cell;
 mod findings;
+mod oracle;
 mod published;
 mod task;
 #[cfg(test)]
@@ -34,7 +36,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let setup =
         Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::Input)?, settings: request.set.clone() };
     let parameters = &published().own.parameters;
-    let points = if request.full { parameters.points } else { parameters.quick_points };
+    let most = if request.full { parameters.full_most_points } else { parameters.most_points };
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let chosen: Vec<&'static Benchmark> = (1..).zip(benchmarks()).filter(|(number, _)| among(*number)).map(|(_, one)| one).collect();
     if chosen.is_empty() {
@@ -46,10 +48,10 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
     let mut tasks = Vec::new();
     for (benchmark, times) in chosen.iter().zip(&alone) {
-        let profile = Arc::new(times.profile());
+        let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
         for (scheme, bound) in cells() {
-            let profile = Arc::clone(&profile);
-            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window: times.window(), profile });
+            let overwrites = Arc::clone(&overwrites);
+            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, overwrites });
         }
     }
     let counts = lab.all(&tasks).map_err(StudyError::Input)?;

@@ -22,8 +22,9 @@ pub(super) struct Own {
 pub(super) struct Parameters {
     pub(super) machine: String,
     pub(super) bounds: Vec<u32>,
-    pub(super) points: u32,
-    pub(super) quick_points: u32,
+    pub(super) kernel_points: u32,
+    pub(super) most_points: u32,
+    pub(super) full_most_points: u32,
     pub(super) recovery: f64,
     pub(super) window: (u64, u64),
     pub(super) spread: f64,

@@ -3,7 +3,7 @@
 //! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
 //! other; the rest of a window is for the task to end and the benchmark to recover.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::base::{Cycle, Rng};
 use crate::chip::{RunOptions, simulate};
 use crate::config::{Loaded, Machine, Override};
+use crate::control::Controller;
 use crate::frontend::program::Program;
 use crate::frontend::{Part, Workload, mix};
 use crate::policy::registry::{self, CTA_NUMBERS};
-use crate::stats::TimelineEntry;
 use crate::study::lab::Task;
 
 use super::published::{Benchmark, Configuration, Scheme, content, published};
@@ -47,8 +47,12 @@ impl Setup {
     }
 
     /// A benchmark with the needs of Table 4.2, or its own.
-    fn benchmark(&self, benchmark: &Benchmark) -> Result<Workload, String> {
-        let mut workload = load(&benchmark.program, &benchmark.parameters)?;
+    fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, String> {
+        let mut program = program(&benchmark.program, &benchmark.parameters)?;
+        if let Some(program) = Arc::get_mut(&mut program) {
+            program.set_overwrites(overwrites);
+        }
+        let mut workload = program.workload().map_err(|error| error.to_string())?;
         for kernel in workload.kernels.iter_mut().filter(|_| self.configuration != Configuration::Compiled) {
             let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name);
             let Some(row) = row else {
@@ -72,7 +76,7 @@ impl Setup {
         let columns = task.columns_per_cta * self.task_ctas() * sms;
         let mut parameters = task.parameters.clone();
         parameters.extend([("columns".to_owned(), columns.to_string()), ("pairs".to_owned(), launches.div_ceil(2).to_string())]);
-        let mut workload = load(&task.program, &parameters)?;
+        let mut workload = program(&task.program, &parameters)?.workload().map_err(|error| error.to_string())?;
         for kernel in &mut workload.kernels {
             // Section 4.2.
             (kernel.info.registers, kernel.info.shared_bytes) = (4096 / 256, 2048);
@@ -81,10 +85,12 @@ impl Setup {
     }
 }
 
-fn load(program: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
-    let program = Program::load(Path::new(program), Some(70), parameters).map_err(|error| error.to_string())?;
-    program.workload().map_err(|error| error.to_string())
+fn program(file: &str, parameters: &[(String, String)]) -> Result<Arc<Program>, String> {
+    Program::load(Path::new(file), Some(70), parameters).map_err(|error| error.to_string())
 }
+
+/// By kernel the places of stores and atomics after which a CTA may not be executed anew.
+pub(super) type Overwrites = BTreeMap<String, BTreeSet<u32>>;
 
 /// A benchmark alone, which shows how long its CTAs take.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,31 +104,31 @@ pub(super) struct Alone {
 pub(super) struct Times {
     /// Core cycles.
     pub(super) cycles: u64,
-    /// Numbers of each CTA as the controller `cta_times` records them, with their names: launch, index, cycles, warp instructions, progress.
-    pub(super) signals: Vec<(String, f64)>,
     /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
     pub(super) kernels: Vec<(u64, f64, f64, u32)>,
+    /// By kernel: the share of the time in which it ran.
+    pub(super) shares: Vec<f64>,
     /// Share of the warp slots that were occupied.
     pub(super) occupancy: f64,
+    /// Found by executing the programs.
+    pub(super) overwrites: Overwrites,
 }
 
 impl Times {
-    /// What Oracle knows, as the controller takes it. A benchmark is the first application, and its kernels are launched once.
-    pub(super) fn profile(&self) -> toml::Value {
-        let row = |numbers: &[(String, f64)]| {
-            let whole = |i: usize| toml::Value::Integer(numbers[i].1 as i64);
-            let float = |number: &(String, f64)| toml::Value::Float(number.1);
-            let parts = toml::Value::Array(numbers[4..].iter().map(float).collect());
-            toml::Value::Array(vec![toml::Value::Integer(0), whole(0), whole(1), float(&numbers[2]), float(&numbers[3]), parts])
-        };
-        toml::Value::Array(self.signals.chunks_exact(CTA_NUMBERS).map(row).collect())
-    }
-
     /// Core cycles from one window to the next.
     pub(super) fn window(&self) -> u64 {
         let parameters = &published().own.parameters;
         let longest = self.kernels.iter().map(|kernel| kernel.1).fold(0.0, f64::max);
         ((longest * parameters.recovery) as u64).clamp(parameters.window.0, parameters.window.1)
+    }
+
+    /// Arrivals of the task: so many that there are enough while each kernel runs, and that the benchmark is executed once, within `most`.
+    pub(super) fn points(&self, most: u32) -> u32 {
+        let parameters = &published().own.parameters;
+        let rarest = self.shares.iter().copied().fold(1.0, f64::min);
+        let of_kernels = f64::from(parameters.kernel_points) / rarest;
+        let of_execution = self.cycles as f64 / self.window() as f64;
+        (of_kernels.max(of_execution).ceil() as u32).clamp(parameters.kernel_points, most)
     }
 }
 
@@ -139,7 +145,7 @@ impl Task for Alone {
     fn key(&self) -> Result<String, String> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         Ok(format!(
-            "preempt {self} by progress {:?} {machine} {:08x}",
+            "preempt {self} by overwrites {:?} {machine} {:08x}",
             self.benchmark,
             crc32fast::hash(content(&self.benchmark.program)?.as_bytes())
         ))
@@ -147,24 +153,30 @@ impl Task for Alone {
 
     fn run(&self) -> Result<Times, String> {
         let machine = self.setup.machine(None)?.machine;
-        let workload = Arc::new(self.setup.benchmark(self.benchmark)?);
+        let overwrites = program(&self.benchmark.program, &self.benchmark.parameters)?.overwrites().map_err(|error| error.to_string())?;
+        let workload = Arc::new(self.setup.benchmark(self.benchmark, &Overwrites::new())?);
         let controllers = vec![registry::from_text("cta_times")?];
         let options = RunOptions { controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
-        let signals: Vec<(String, f64)> = outcome.timeline.iter().filter_map(|entry| Some((entry.name.to_owned(), entry.value?))).collect();
+        let signals: Vec<f64> = outcome.timeline.iter().filter_map(|entry| entry.value).collect();
         let rows = self.benchmark.kernels.iter().map(|row| {
             let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
             for numbers in signals.chunks_exact(CTA_NUMBERS) {
-                if workload.kernels[numbers[0].1 as usize].info.name == row.kernel {
+                if workload.kernels[numbers[0] as usize].info.name == row.kernel {
                     ctas += 1;
-                    cycles += numbers[2].1;
-                    instructions += numbers[3].1;
+                    cycles += numbers[2];
+                    instructions += numbers[3];
                 }
             }
             let fit = outcome.kernels.iter().find(|kernel| kernel.name == row.kernel).map_or(0, |kernel| kernel.ctas_per_sm);
             (ctas, cycles / ctas.max(1) as f64, instructions / ctas.max(1) as f64, fit)
         });
         let kernels = rows.collect();
+        let time = |name: &str| {
+            let own = outcome.kernels.iter().filter(|kernel| kernel.name == name);
+            own.filter_map(|kernel| Some(kernel.ended? - kernel.started?)).sum::<u64>() as f64 / outcome.cycles.max(1) as f64
+        };
+        let shares = self.benchmark.kernels.iter().map(|row| time(&row.kernel)).collect();
         let slots = u64::from(machine.gpu.sm.warps) * u64::from(machine.gpu.sms) * outcome.cycles.max(1);
         let residency: u64 = outcome
             .components
@@ -175,7 +187,7 @@ impl Task for Alone {
             .map(|counted| counted.value)
             .sum();
         let occupancy = residency as f64 / slots as f64;
-        Ok(Times { cycles: outcome.cycles, signals, kernels, occupancy })
+        Ok(Times { cycles: outcome.cycles, kernels, shares, occupancy, overwrites })
     }
 }
 
@@ -224,41 +236,18 @@ pub(super) struct Preempted {
     pub(super) bound: u32,
     pub(super) points: u32,
     pub(super) window: u64,
-    pub(super) profile: Arc<toml::Value>,
+    pub(super) overwrites: Arc<Overwrites>,
 }
 
-/// What preemption of a benchmark cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Counts {
-    /// The bound in core cycles.
-    pub(super) bound: u64,
-    /// Requests, and those of which some SM had to preempt.
-    pub(super) requests: u64,
-    pub(super) busy: u64,
-    /// Preemptions of an SM, and those above the bound.
-    pub(super) preemptions: u64,
-    pub(super) violations: u64,
-    /// Requests with an SM above the bound.
-    pub(super) late: u64,
-    /// From the request to the end of the task, in core cycles.
-    pub(super) finished: Vec<u64>,
-    /// Warp instructions in vain, and those if all victims had been flushed.
-    pub(super) overhead: f64,
-    pub(super) flush_overhead: f64,
-    /// Victims by technique.
-    pub(super) drained: u64,
-    pub(super) switched: u64,
-    pub(super) flushed: u64,
-    /// Sum of utilisations and how many.
-    pub(super) utilisation: (f64, u64),
-    /// Relative errors of the estimated latency of draining: sum and how many.
-    pub(super) drain_error: (f64, u64),
-    /// Latencies of SMs, in core cycles.
-    pub(super) latencies: Vec<u64>,
-    /// Preemptions by the kernel of the first victim, by its name.
-    pub(super) kernels: BTreeMap<String, u64>,
-    /// Of each request: preemptions, those above the bound, warp instructions in vain, and those if all victims had been flushed.
-    pub(super) by_request: Vec<[f64; 4]>,
+/// What the controller knows of the CTAs at a request.
+#[derive(Clone, Debug)]
+pub(super) enum Knowledge {
+    /// Only what it estimates.
+    Estimates,
+    /// Nothing: it decides nothing, and records for so many core cycles when CTAs end.
+    Watch(u64),
+    /// When CTAs end: by their launch and their index. It records for so many core cycles when they do.
+    Known { ends: BTreeMap<(u16, u32), f64>, watch: u64 },
 }
 
 impl fmt::Display for Preempted {
@@ -270,114 +259,62 @@ impl fmt::Display for Preempted {
 }
 
 impl Preempted {
-    /// The controller, with a bound in core cycles.
-    fn policy(&self, bound: u64) -> Result<Box<dyn crate::control::Controller>, String> {
+    /// The controller; 1 us has so many core cycles.
+    pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, String> {
         let whole = |number: u64| toml::Value::Integer(number as i64);
         let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
         let mut table = toml::Table::from_iter([
             ("scheme".to_owned(), toml::Value::String(self.scheme.word().to_owned())),
-            ("bound".to_owned(), whole(bound)),
+            ("bound".to_owned(), whole(u64::from(self.bound) * per_us)),
             ("slack".to_owned(), whole(published().own.parameters.slack)),
             ("idempotent".to_owned(), toml::Value::Array(idempotent)),
             ("ctas".to_owned(), whole(u64::from(self.setup.task_ctas()))),
             ("requests".to_owned(), whole(u64::from(self.points))),
-            ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration == Configuration::Beyond)),
+            ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration != Configuration::Beyond)),
         ]);
-        if self.scheme == Scheme::Oracle {
-            table.insert("profile".to_owned(), (*self.profile).clone());
-        }
+        let watch = match knowledge {
+            Knowledge::Estimates => 0,
+            Knowledge::Watch(cycles) => *cycles,
+            Knowledge::Known { ends, watch } => {
+                let row = |((kernel, cta), cycles): (&(u16, u32), &f64)| {
+                    toml::Value::Array(vec![whole(u64::from(*kernel)), whole(u64::from(*cta)), toml::Value::Float(*cycles)])
+                };
+                table.insert("known".to_owned(), toml::Value::Array(ends.iter().map(row).collect()));
+                *watch
+            }
+        };
+        table.insert("watch".to_owned(), whole(watch));
         let policy = registry::find("dual_kernel").map_err(|error| error.to_string())?;
         (policy.build)(table).map_err(|error| error.to_string())
     }
 
+    /// The benchmark, again and again, and the task with its arrivals.
+    pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, String> {
+        let task = self.setup.task(self.points, machine.gpu.sms)?;
+        let parts = vec![
+            Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 },
+            Part { workload: task, priority: 1 },
+        ];
+        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
+        let mut arrivals = self.arrivals();
+        // Launches come in pairs; one beyond the points never arrives.
+        arrivals.resize(workload.applications[1].kernels.len(), Cycle(u64::MAX / 4));
+        workload.applications[1].arrivals = arrivals;
+        Ok(workload)
+    }
+
+    /// Core cycles of the run at most. A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer
+    /// requests.
+    pub(super) fn longest(&self) -> u64 {
+        (u64::from(self.points) + 10) * self.window
+    }
+
     /// The cycles at which the task arrives.
-    fn arrivals(&self) -> Vec<Cycle> {
+    pub(super) fn arrivals(&self) -> Vec<Cycle> {
         let parameters = &published().own.parameters;
         // The same for all schemes and bounds, so that these see the benchmark at the same points.
         let mut rng = Rng::keyed(parameters.seed, &[u64::from(crc32fast::hash(self.benchmark.name.as_bytes()))]);
         let spread = (self.window as f64 * parameters.spread) as u64;
         (1..=u64::from(self.points)).map(|i| Cycle(i * self.window + rng.below(spread.max(1)))).collect()
     }
-}
-
-impl Task for Preempted {
-    type Result = Counts;
-
-    fn key(&self) -> Result<String, String> {
-        let own = &published().own;
-        let machine = self.setup.machine(Some(self.scheme))?.provenance.to_toml();
-        let files = content(&self.benchmark.program)? + &content(&own.task.program)?;
-        let (parameters, task) = (&own.parameters, &own.task);
-        let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
-        let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);
-        Ok(format!("preempt {self} by request {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
-    }
-
-    fn run(&self) -> Result<Counts, String> {
-        let machine = self.setup.machine(Some(self.scheme))?.machine;
-        let bound = u64::from(self.bound) * machine.clocks.core.0 / 1000;
-        let task = self.setup.task(self.points, machine.gpu.sms)?;
-        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark)?, priority: 0 }, Part { workload: task, priority: 1 }];
-        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
-        let tasks = workload.applications[1].kernels.clone();
-        let mut arrivals = self.arrivals();
-        // Launches come in pairs; one beyond the points never arrives.
-        arrivals.resize(tasks.len(), Cycle(u64::MAX / 4));
-        workload.applications[1].arrivals = arrivals;
-        let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
-        let controllers = vec![self.policy(bound)?];
-        // A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer requests.
-        let longest = (u64::from(self.points) + 10) * self.window;
-        let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
-        let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-        // The outcome has no rows for the launches of a repeated execution, the workload has.
-        let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
-        let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
-        Ok(counts(&outcome.timeline, bound, kernel))
-    }
-}
-
-/// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
-pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
-    let ended = |number: u16| kernel(number)?.1;
-    let mut counts = Counts { bound, ..Counts::default() };
-    let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
-        .iter()
-        .filter_map(|entry| Some((entry.cycle, entry.sm, entry.name, entry.value.filter(|_| entry.reason.is_empty())?)))
-        .collect();
-    let starts: Vec<usize> = (0..signals.len()).filter(|at| signals[*at].2 == "request").collect();
-    for (i, &from) in starts.iter().enumerate() {
-        let one = &signals[from..starts.get(i + 1).copied().unwrap_or(signals.len())];
-        let (at, task) = (one[0].0, one[0].3 as u16);
-        let of = |name: &'static str| one.iter().filter(move |signal| signal.2 == name);
-        let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
-        counts.requests += 1;
-        counts.finished.extend(ended(task).map(|end| end.saturating_sub(at)));
-        let preempted = of("flush_overhead").count() as u64;
-        let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
-        // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
-        let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (preempted - latencies.len() as u64);
-        for (name, _) in of("victim").filter_map(|signal| kernel(signal.3 as u16)) {
-            *counts.kernels.entry(name).or_default() += 1;
-        }
-        counts.busy += u64::from(preempted > 0);
-        counts.late += u64::from(above > 0);
-        counts.preemptions += preempted;
-        counts.violations += above;
-        counts.latencies.extend(latencies);
-        let (overhead, flush_overhead) = (sum("overhead"), sum("flush_overhead"));
-        counts.overhead += overhead;
-        counts.flush_overhead += flush_overhead;
-        counts.by_request.push([preempted as f64, above as f64, overhead, flush_overhead]);
-        counts.drained += sum("drained") as u64;
-        counts.switched += sum("switched") as u64;
-        counts.flushed += sum("flushed") as u64;
-        counts.utilisation.0 += sum("utilisation");
-        counts.utilisation.1 += of("utilisation").count() as u64;
-        for (estimate, latency) in of("drain_estimate").zip(of("drain_latency")) {
-            counts.drain_error.0 += (estimate.3 - latency.3).abs() / latency.3.max(1.0);
-            counts.drain_error.1 += 1;
-        }
-    }
-    counts
 }

@@ -1,6 +1,6 @@
 //! Figures of hand-made runs, and the page.
 
-use super::task::{Counts, counts};
+use super::cell::{Counts, counts};
 use super::*;
 use crate::stats::TimelineEntry;
 
@@ -12,17 +12,20 @@ fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> Timelin
 fn a_timeline_is_counted_by_request() {
     let mut timeline = vec![
         entry(1000, None, "request", 4.0),
-        entry(1000, Some(0), "victim", 1.0),
+        entry(1000, Some(0), "running", 1.0),
         entry(1000, Some(0), "drained", 1.0),
         entry(1000, Some(0), "flushed", 2.0),
         entry(1000, Some(0), "flush_overhead", 500.0),
+        entry(1000, Some(1), "running", 1.0),
         entry(1000, Some(1), "flush_overhead", 100.0),
+        entry(1000, Some(2), "running", 2.0),
         entry(1400, Some(0), "drain_estimate", 300.0),
         entry(1400, Some(0), "drain_latency", 200.0),
         entry(1400, Some(0), "latency", 250.0),
         entry(1400, Some(0), "overhead", 90.0),
         entry(1400, None, "utilisation", 0.5),
         entry(9000, None, "request", 5.0),
+        entry(9000, Some(0), "running", 1.0),
         entry(9000, Some(0), "flush_overhead", 200.0),
         entry(9400, Some(0), "latency", 350.0),
         entry(9400, Some(0), "overhead", 200.0),
@@ -32,20 +35,36 @@ fn a_timeline_is_counted_by_request() {
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
     let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
     let got = counts(&timeline, 300, kernel);
-    assert_eq!(got.kernels, std::collections::BTreeMap::from([("k1".to_owned(), 1)]));
-    assert_eq!(got.by_request, [[2.0, 1.0, 90.0, 600.0], [1.0, 1.0, 200.0, 200.0], [0.0; 4]]);
+    assert_eq!(got.kernels, std::collections::BTreeMap::from([("k1".to_owned(), 3), ("k2".to_owned(), 1)]));
+    assert_eq!(got.by_request, [[3.0, 1.0, 90.0, 600.0], [1.0, 1.0, 200.0, 200.0], [0.0; 4]]);
     // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
     let spread = got.overhead_spread().unwrap();
     assert!((spread - 100.0 * 1.96 * (2.0f64 * 127.5 * 127.5 * 1.5).sqrt() / 800.0).abs() < 1e-9, "{spread}");
-    assert_eq!((got.requests, got.busy, got.preemptions), (3, 2, 3));
+    // SM 2 of the first request has room.
+    assert_eq!((got.requests, got.busy, got.preemptions, got.emptied), (3, 2, 4, 3));
     // SM 1 of the first request has no latency; the second request is above the bound.
     assert_eq!((got.violations, got.late), (2, 2));
     assert_eq!((got.overhead, got.flush_overhead), (290.0, 800.0));
+    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
+    assert_eq!(got.late_overhead, 100.0);
     assert_eq!((got.drained, got.flushed, got.switched), (1, 2, 0));
     assert_eq!(got.finished, [3000, 3000]);
     assert_eq!((got.utilisation, got.drain_error), ((0.5, 1), (0.5, 1)));
-    assert_eq!(got.violation_rate().map(f64::round), Some(67.0));
+    assert_eq!(got.violation_rate(), Some(50.0));
     assert_eq!((got.missed_rate(2700.0), got.missed_rate(2699.0).map(f64::round)), (Some(0.0), Some(67.0)));
+}
+
+#[test]
+fn so_many_arrivals_are_expected_while_each_kernel_runs() {
+    let kernels = vec![(1, 5000.0, 1.0, 1); 2];
+    let points = |cycles: u64, shares: [f64; 2], most: u32| {
+        Times { cycles, kernels: kernels.clone(), shares: shares.to_vec(), ..Times::default() }.points(most)
+    };
+    // A window has 20,000 cycles; 20 arrivals for each kernel.
+    assert_eq!(points(100_000, [1.0, 1.0], 1000), 20);
+    assert_eq!(points(100_000, [0.75, 0.25], 1000), 80);
+    assert_eq!(points(100_000, [0.75, 0.0], 1000), 1000, "one that takes no time is not reached");
+    assert_eq!(points(2_010_000, [0.5, 0.5], 1000), 101, "the benchmark is executed once");
 }
 
 /// Results in which every scheme has these violations and overheads in percent, of 100 preemptions at each bound.

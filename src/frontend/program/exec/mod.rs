@@ -17,6 +17,7 @@ mod image;
 mod integer;
 mod lanes;
 mod outside;
+mod overwrites;
 #[cfg(test)]
 mod random_tests;
 mod shadow;
@@ -32,5 +33,6 @@ mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
 pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
+pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};
 pub(super) use texture::Texture;

@@ -8,6 +8,7 @@
 use super::super::isa::{Inst, Op, Space};
 use super::access::Memories;
 use super::cta::Trouble;
+use super::overwrites::{Does, Overwrites};
 
 /// Most warps of a CTA.
 const WARPS: usize = 32;
@@ -44,6 +45,8 @@ pub(in super::super) struct Shadow {
     local: Vec<bool>,
     /// Reads of shared and of local memory before anything was written, and the first one's place.
     pub(in super::super) unwritten: [(u64, usize); 2],
+    /// Where stores that overwrite what their CTA has read are looked for, and nothing else.
+    overwrites: Option<Overwrites>,
 }
 
 /// An access of a warp.
@@ -64,6 +67,16 @@ enum Kind {
 }
 
 impl Shadow {
+    /// One that looks for stores to global memory which overwrite what their CTA has read, and checks nothing.
+    pub(in super::super) fn of_overwrites() -> Self {
+        Self { overwrites: Some(Overwrites::default()), ..Self::default() }
+    }
+
+    /// The places of such stores of the present CTA, and of its atomics.
+    pub(in super::super) fn overwrites(&self) -> impl Iterator<Item = &u32> {
+        self.overwrites.iter().flat_map(|overwrites| &overwrites.places)
+    }
+
     /// Forgets everything, for a CTA of `warps` warps.
     pub(super) fn begin(&mut self, warps: usize, shared: usize, local: usize) {
         self.warps = warps;
@@ -75,6 +88,9 @@ impl Shadow {
         self.reads.resize(shared * warps, Read::default());
         self.local.clear();
         self.local.resize(local, false);
+        if let Some(overwrites) = &mut self.overwrites {
+            overwrites.begin();
+        }
     }
 
     /// A warp arrives at a barrier and goes on.
@@ -94,7 +110,7 @@ impl Shadow {
     }
 
     /// Notes an access; `Err` names the lane and the access of another warp with which it races.
-    pub(super) fn note(&mut self, access: Access<'_>, memories: &Memories<'_>) -> Result<(), (usize, Trouble)> {
+    pub(super) fn note(&mut self, access: Access<'_>, memories: &mut Memories<'_>) -> Result<(), (usize, Trouble)> {
         let inst = access.inst;
         let (space, bytes, kind) = match inst.op {
             Op::Load { space, number: super::super::isa::Number::Integer(bytes, _), words } => {
@@ -103,11 +119,23 @@ impl Shadow {
             Op::Store { space, bytes } => (space, usize::from(bytes), Kind::Write),
             Op::Atomic { space, kind, .. } => (space, if kind.is_wide() { 8 } else { 4 }, Kind::Atomic),
             Op::LoadMatrix { .. } => (Space::Shared, 16, Kind::Read),
+            Op::CopyAsync { bytes } if self.overwrites.is_some() => (Space::Global, usize::from(bytes), Kind::Read),
             _ => return Ok(()),
         };
         let lanes = if let Op::LoadMatrix { count, .. } = inst.op { 8 * usize::from(count) } else { 32 };
         for lane in (0..lanes).filter(|lane| access.mask >> lane & 1 != 0) {
             let (space, at) = memories.resolve(space, access.addresses[lane]);
+            if let Some(overwrites) = &mut self.overwrites {
+                if space == Space::Global {
+                    let does = match kind {
+                        Kind::Read => Does::Read,
+                        Kind::Write => Does::Write,
+                        Kind::Atomic => Does::Atomic,
+                    };
+                    overwrites.note(does, access.place, at, bytes, memories.global);
+                }
+                continue;
+            }
             let Ok(at) = usize::try_from(at) else { continue };
             match space {
                 Space::Shared => self.shared(access, at, bytes, kind).map_err(|trouble| (lane, trouble))?,
@@ -120,6 +148,9 @@ impl Shadow {
 
     /// Notes an access of shared memory; what lies beyond its end is reported by the access itself.
     pub(super) fn note_copy(&mut self, access: Access<'_>, at: usize, bytes: usize) -> Result<(), Trouble> {
+        if self.overwrites.is_some() {
+            return Ok(());
+        }
         self.shared(access, at, bytes, Kind::Write)
     }
 

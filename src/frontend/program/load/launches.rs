@@ -178,6 +178,7 @@ impl Loader<'_> {
             u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
         let one = Dim3 { x: 1, y: 1, z: 1 };
         Ok(Launch {
+            repeatable: Arc::from([]),
             registers: 1,
             stream: StreamId(stream),
             after: Vec::new(),
@@ -343,6 +344,7 @@ pub(in super::super) fn bind(
     let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
     let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
     Ok(Launch {
+        repeatable: Arc::from([]),
         registers: text.registers.max(1),
         stream,
         after: Vec::new(),

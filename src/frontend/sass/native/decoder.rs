@@ -156,7 +156,7 @@ impl NativeDecoder {
 
     fn program(&mut self, parsed: Parsed) -> Decoded {
         let warps = parsed.warps.into_iter().map(|(stream, print)| self.sharing.share(stream, print)).collect();
-        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps }), notes: parsed.notes }
+        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
     }
 
     fn count(&self, found: u64) -> Problem {

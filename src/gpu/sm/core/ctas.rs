@@ -26,7 +26,7 @@ pub(in crate::gpu::sm) struct Resident {
     pub(in crate::gpu::sm) windows: Windows,
     /// Its streams and code, for another SM if it is taken away.
     pub(in crate::gpu::sm) program: Arc<CtaProgram>,
-    /// It has written to global memory, or done an atomic there.
+    /// It has written to global memory, or done an atomic there, so that it may not be executed anew.
     pub(in crate::gpu::sm) wrote: bool,
     /// When it started on this SM.
     pub(in crate::gpu::sm) started: Cycle,
@@ -132,10 +132,11 @@ impl Ctas {
         self.slots.iter().enumerate().filter_map(|(slot, cta)| Some((slot as u8, cta.as_ref()?)))
     }
 
-    /// A warp of the CTA in a slot writes to global memory.
+    /// A warp of the CTA in a slot executes the store or atomic at a place of its code, in global memory.
     #[inline]
-    pub(in crate::gpu::sm) fn writes(&mut self, slot: u8) {
-        self.get_mut(slot).wrote = true;
+    pub(in crate::gpu::sm) fn writes(&mut self, slot: u8, place: u32) {
+        let cta = self.get_mut(slot);
+        cta.wrote = cta.wrote || cta.program.repeatable.binary_search(&place).is_err();
     }
 
     /// Takes the CTA in a slot away.

@@ -128,7 +128,7 @@ impl Lsu {
             return;
         }
         if mem.kind != MemKind::Load && !local {
-            core.ctas.writes(core.warps.cta[warp]);
+            core.ctas.writes(core.warps.cta[warp], issued.inst.index);
         }
         self.coalesce(issued, mem, atomic, entry, core);
         let accesses = &self.accesses;

@@ -8,6 +8,7 @@ mod cta;
 mod memory;
 mod power;
 mod preempt;
+mod preempt_many;
 mod random;
 mod size;
 mod spans;
@@ -25,8 +26,8 @@ use crate::config::machine::Machine;
 use crate::engine::{Route, Unit};
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
-    CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst,
-    StreamBuilder, Workload,
+    Application, CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
+    StaticInst, StreamBuilder, Workload,
 };
 use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
 
@@ -119,7 +120,8 @@ impl Program {
     }
 
     pub(super) fn finish(mut self) -> Arc<CtaProgram> {
-        Arc::new(CtaProgram { code: self.code.into(), warps: self.warps.iter_mut().map(StreamBuilder::finish).collect() })
+        let warps = self.warps.iter_mut().map(StreamBuilder::finish).collect();
+        Arc::new(CtaProgram { code: self.code.into(), warps, ..CtaProgram::default() })
     }
 }
 
@@ -143,15 +145,14 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
+        Self::shared(machine, kernels, Vec::new())
+    }
+
+    /// Kernels of several applications.
+    pub(super) fn shared(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>, applications: Vec<Application>) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
-        let workload = Workload {
-            name: "test".to_owned(),
-            commands: Vec::new(),
-            kernels,
-            applications: Vec::new(),
-            notes: Vec::new(),
-            homes: Vec::new(),
-        };
+        let workload =
+            Workload { name: "test".to_owned(), commands: Vec::new(), kernels, applications, notes: Vec::new(), homes: Vec::new() };
         let clock = ClockDomain { period: 1 };
         let routes = vec![Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) }; 6];
         let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);

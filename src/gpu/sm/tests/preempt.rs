@@ -18,9 +18,9 @@ const CTAS: u32 = 5;
 /// Hands CTAs that the SM gave back to it again, with their contexts, some cycles later.
 #[derive(Default)]
 pub(super) struct Grid {
-    contexts: BTreeMap<u32, Vec<WarpContext>>,
+    contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     seen: usize,
-    given_back: u32,
+    pub(super) given_back: u32,
 }
 
 impl Grid {
@@ -29,10 +29,10 @@ impl Grid {
         self.seen = bench.sent.len();
         for payload in new {
             match payload {
-                Payload::Context(context) => self.contexts.entry(context.cta.0).or_default().push(context),
+                Payload::Context(context) => self.contexts.entry((context.kernel, context.cta)).or_default().push(context),
                 Payload::CtaReturned(notice) | Payload::CtaPreempted(notice) => {
                     self.given_back += 1;
-                    let contexts = self.contexts.remove(&notice.cta.0);
+                    let contexts = self.contexts.remove(&(notice.kernel, notice.cta));
                     let launch = CtaLaunch { kernel: notice.kernel, cta: notice.cta, share: u16::MAX, resumes: contexts.is_some() };
                     let at = bench.now.after(100);
                     for context in contexts.into_iter().flatten() {
@@ -99,7 +99,7 @@ fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
         }
         builder.finish()
     };
-    Arc::new(CtaProgram { code: Arc::clone(&program.code), warps: program.warps.iter().map(parted).collect() })
+    Arc::new(CtaProgram { warps: program.warps.iter().map(parted).collect(), ..CtaProgram::clone(program) })
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn streams_in_parts_run_as_those_in_one_piece() {
 }
 
 /// Machines on which switching takes its time, and on which it is traffic; on which instructions under way are awaited, and on which they are squashed.
-fn switching() -> impl Iterator<Item = Machine> {
+pub(super) fn switching() -> impl Iterator<Item = Machine> {
     machines().into_iter().flat_map(|machine| {
         [Switch::Time, Switch::Traffic].into_iter().flat_map(move |switch| {
             let machine = machine.clone();
@@ -223,6 +223,22 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
 fn a_cta_that_has_written_is_switched_instead_of_flushed() {
     let (_, stats, _) = taken_at_400(true, Preemption::Flush);
     assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
+}
+
+#[test]
+fn a_cta_whose_stores_overwrite_nothing_that_it_has_read_is_flushed() {
+    let taken = |repeatable: &[u32]| {
+        let program = Arc::new(CtaProgram { repeatable: repeatable.into(), ..CtaProgram::clone(&computation(true)) });
+        let mut bench = Bench::single(&test_machine(), 128, program).skipping();
+        (0..8).for_each(|_| bench.run(50));
+        bench.sm.settle(bench.now);
+        bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Flush));
+        bench.run(30);
+        (bench.stats().sm.ctas_switched, bench.stats().sm.ctas_flushed)
+    };
+    // The store is the first instruction of the code.
+    assert_eq!(taken(&[0]).1, 1);
+    assert_eq!(taken(&[1]).1, 0, "another one is");
 }
 
 #[test]

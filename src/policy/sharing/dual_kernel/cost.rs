@@ -114,7 +114,7 @@ pub(super) struct View<'a> {
     pub(super) may_flush: bool,
     /// Nothing is known of it if it has executed more than the mean.
     pub(super) unknown_beyond_mean: bool,
-    /// Core cycles until it ends, where they are known.
+    /// Core cycles until it ends, where that is known; infinite where it is known to be later than anybody waits.
     pub(super) known: Option<f64>,
 }
 
@@ -136,7 +136,8 @@ impl View<'_> {
                 let left = self.statistics.instructions.map(|mean| mean - cta.executed as f64);
                 let left = left.filter(|left| *left >= 0.0 || !self.unknown_beyond_mean).map(|left| left.max(0.0));
                 let estimate = || Some(left? * self.statistics.cpi(self.estimator, own)?);
-                self.known.or_else(estimate).map_or(Cost::MOST, |latency| Cost { latency, overhead: 0.0 })
+                let latency = self.known.or_else(estimate).filter(|latency| latency.is_finite());
+                latency.map_or(Cost::MOST, |latency| Cost { latency, overhead: 0.0 })
             }
         }
     }

@@ -6,11 +6,12 @@
 //! |---|---|---|
 //! | `request` | the machine | a kernel arrived: its number |
 //! | `resident` | an SM | CTAs that were there and had to make room or not |
-//! | `victim` | an SM | the kernel of its first victim: its number |
+//! | `running` | an SM | the kernel of its first CTA that may have to make room: its number; none where there is no such CTA |
 //! | `drained`, `switched`, `flushed` | an SM | victims by the technique that was chosen |
 //! | `flush_overhead` | an SM | warp instructions that flushing all victims would have wasted |
 //! | `estimate` | an SM | the estimated latency of its victims, in core cycles; none where no estimate was possible |
-//! | `drain_estimate`, `drain_latency` | an SM | of one drained CTA: what was estimated, and when it ended |
+//! | `drain_kernel`, `drain_cta` | an SM | a CTA that is to end by itself: the number of its launch and its index |
+//! | `drain_estimate`, `drain_latency` | an SM | of one of them: what was estimated, and when it ended |
 //! | `latency` | an SM | core cycles from the request until its last victim left |
 //! | `overhead` | an SM | warp instructions wasted: those of dropped CTAs, and for a switch its estimate |
 //! | `utilisation` | the machine | share of the warp slots that were occupied until the last victim left |
@@ -65,18 +66,34 @@ impl Ledger {
     }
 
     /// A request begins. One whose victims have not left by now is not followed any more.
-    pub(super) fn open(&mut self, task: KernelIndex, victims: Vec<Victim>, seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// CTAs for which `may_leave` holds are those that would have to make room.
+    pub(super) fn open(
+        &mut self,
+        task: KernelIndex,
+        victims: Vec<Victim>,
+        seen: &Observation<'_>,
+        out: &mut DecisionSet,
+        may_leave: impl Fn(KernelIndex) -> bool,
+    ) {
         out.signal(None, "request", f64::from(task.0));
         for (id, sm) in (0..).map(SmId).zip(seen.ctas) {
             out.signal(Some(id), "resident", sm.resident.len() as f64);
             let own: Vec<&Victim> = victims.iter().filter(|victim| victim.sm == id).collect();
-            let Some(first) = own.first() else { continue };
-            out.signal(Some(id), "victim", f64::from(first.cta.kernel.0));
+            if let Some(running) = sm.resident.iter().find(|cta| may_leave(cta.kernel)) {
+                out.signal(Some(id), "running", f64::from(running.kernel.0));
+            }
+            if own.is_empty() {
+                continue;
+            }
             let count = |technique| own.iter().filter(|victim| victim.technique == technique).count() as f64;
             out.signal(Some(id), "drained", count(Technique::Drain));
             out.signal(Some(id), "switched", count(Technique::Switch));
             out.signal(Some(id), "flushed", count(Technique::Flush));
             out.signal(Some(id), "flush_overhead", own.iter().map(|victim| victim.cta.executed as f64).sum());
+            for victim in own.iter().filter(|victim| victim.technique == Technique::Drain) {
+                out.signal(Some(id), "drain_kernel", f64::from(victim.cta.kernel.0));
+                out.signal(Some(id), "drain_cta", f64::from(victim.cta.cta.0));
+            }
             let estimate = own.iter().map(|victim| victim.estimate.latency).fold(0.0, f64::max);
             if estimate.is_finite() {
                 out.signal(Some(id), "estimate", estimate);

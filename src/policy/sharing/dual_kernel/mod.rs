@@ -7,7 +7,7 @@
 //! | scheme | victims | CPI of what is left of a CTA |
 //! |---|---|---|
 //! | `dual` | on each SM the candidate victim set that costs least, for each CTA that is to start there | own or that of ended CTAs |
-//! | `oracle` | the same | known from a first run (`profile.rs`) |
+//! | `oracle` | the same | none: when CTAs end is known (`ahead.rs`) |
 //! | `chimera_plus` | all CTAs of each SM, which belongs to the new kernel alone until it ends | own or that of ended CTAs |
 //! | `chimera` | the same | own |
 //!
@@ -17,11 +17,12 @@
 //!
 //! What became of the victims is recorded in the timeline: see `ledger.rs`.
 
+mod ahead;
 mod cost;
 mod ledger;
-mod profile;
 #[cfg(test)]
 mod tests;
+mod times;
 mod victim;
 
 use std::collections::BTreeMap;
@@ -35,11 +36,11 @@ use crate::control::{
 };
 use crate::policy::registry::PolicyError;
 
-pub use profile::{CtaTimes, NUMBERS as CTA_NUMBERS};
+pub use times::{CtaTimes, NUMBERS as CTA_NUMBERS};
 
+use ahead::{Known, Row, Watch};
 use cost::{Estimator, Statistics, Technique, View};
 use ledger::{Ledger, Victim};
-use profile::{Profile, Row};
 use victim::{Chosen, Scene, members, technique};
 
 /// Who is preempted, and by what knowledge.
@@ -82,8 +83,10 @@ pub struct Parameters {
     pub requests: u32,
     /// Whether nothing is known of what is left of a CTA that has executed more than the mean; else nothing is left of it.
     pub unknown_beyond_mean: bool,
-    /// CTAs of a first run, for `oracle`.
-    profile: Vec<Row>,
+    /// For `oracle`: CTAs that end soon after the next request when they are left alone.
+    known: Option<Vec<Row>>,
+    /// Core cycles after a request in which the ends of CTAs are recorded; 0 for none.
+    watch: u64,
 }
 
 impl Default for Parameters {
@@ -95,8 +98,9 @@ impl Default for Parameters {
             idempotent: Vec::new(),
             ctas: 0,
             requests: 0,
-            unknown_beyond_mean: false,
-            profile: Vec::new(),
+            unknown_beyond_mean: true,
+            known: None,
+            watch: 0,
         }
     }
 }
@@ -106,11 +110,15 @@ impl Default for Parameters {
 pub struct DualKernel {
     #[state(fixed)]
     parameters: Parameters,
-    profile: Option<Profile>,
+    #[state(fixed)]
+    known: Option<Known>,
     ledger: Ledger,
+    watch: Option<Watch>,
     /// Requests, and those whose kernel has ended.
     asked: u32,
     ended: u32,
+    /// A watch is over whose run was for that alone.
+    watched: bool,
 }
 
 impl DualKernel {
@@ -125,8 +133,12 @@ impl DualKernel {
         ("ctas", "CTAs of the new kernel on each SM; 0 or not given: as many as its grid has for each"),
         ("requests", "requests after which the run is over, later ones being ignored; 0 or not given: it ends as usual"),
         (
-            "profile",
-            "for `oracle`: CTAs of a first run without the task, each `[application, launch, CTA, cycles, warp instructions, [cycles after each part of them]]`",
+            "known",
+            "for `oracle`: the CTAs that end soon after the next request when they are left alone, each `[kernel, CTA, cycles]`; others are known not to",
+        ),
+        (
+            "watch",
+            "core cycles after a request in which ends of CTAs are recorded, for `known`; `oracle` without `known` decides nothing, and its run ends then; 0 when not given",
         ),
         (
             "unknown_beyond_mean",
@@ -134,20 +146,21 @@ impl DualKernel {
         ),
     ];
 
-    /// The policy with its parameters: a bound of at least 1 cycle that exceeds the slack, and a profile for `oracle` alone.
+    /// The policy with its parameters: a bound of at least 1 cycle that exceeds the slack, and for `oracle` what it knows or watches.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         let Parameters { bound, slack, scheme, .. } = parameters;
         if bound <= slack {
             return wrong(format!("`bound` = {bound} and `slack` = {slack} leave no cycle to preempt in"));
         }
-        if (scheme == Scheme::Oracle) == parameters.profile.is_empty() {
+        if (scheme == Scheme::Oracle) != (parameters.known.is_some() || parameters.watch > 0) {
             return wrong(
-                "`scheme` = \"oracle\" and the `profile` of a first run go together: `warpshard study dual-kernel` has both".into(),
+                "`scheme` = \"oracle\" goes with what is `known` of CTAs, or a `watch` to learn it: `warpshard study dual-kernel` has both"
+                    .into(),
             );
         }
-        let profile = (scheme == Scheme::Oracle).then(|| Profile::new(&parameters.profile));
-        Ok(Self { parameters, profile, ledger: Ledger::default(), asked: 0, ended: 0 })
+        let known = parameters.known.as_deref().map(Known::new);
+        Ok(Self { parameters, known, ledger: Ledger::default(), watch: None, asked: 0, ended: 0, watched: false })
     }
 
     /// The technique of each CTA of an SM, by its slot in the table.
@@ -166,7 +179,7 @@ impl DualKernel {
                 bandwidth: facts.peaks.dram_bytes / seen.ctas.len().max(1) as f64,
                 may_flush: !cta.wrote || self.is_idempotent(name),
                 unknown_beyond_mean: self.parameters.unknown_beyond_mean,
-                known: self.profile.as_ref().and_then(|profile| profile.left(cta, facts)),
+                known: self.known.as_ref().map(|known| known.left(cta.kernel, cta.cta)),
             };
             technique(|technique| view.cost(technique), bound)
         };
@@ -176,6 +189,11 @@ impl DualKernel {
     /// Whether there were all requests that it waits for.
     fn has_asked(&self) -> bool {
         self.parameters.requests > 0 && self.asked >= self.parameters.requests
+    }
+
+    /// Whether it learns what `oracle` is to know.
+    fn only_watches(&self) -> bool {
+        self.parameters.scheme == Scheme::Oracle && self.known.is_none()
     }
 
     fn bound(&self) -> f64 {
@@ -242,7 +260,7 @@ impl DualKernel {
         }
         let reason = format!("{task} arrived: {} CTAs make room for {wanted} on each SM", victims.len());
         out.because(if short > 0 { format!("{reason}; {short} positions were not found") } else { reason });
-        self.ledger.open(task, victims, seen, out);
+        self.ledger.open(task, victims, seen, out, |kernel| is_below(kernel, task, facts));
     }
 
     /// Gives all SMs to the applications of the least priority.
@@ -281,11 +299,11 @@ impl Controller for DualKernel {
     }
 
     fn alarm(&self) -> Option<Cycle> {
-        self.ledger.alarm()
+        self.ledger.alarm().into_iter().chain(self.watch.as_ref().map(Watch::alarm)).min()
     }
 
     fn is_over(&self) -> bool {
-        self.parameters.requests > 0 && self.ended >= self.parameters.requests && !self.ledger.is_open()
+        self.watched || self.parameters.requests > 0 && self.ended >= self.parameters.requests && !self.ledger.is_open()
     }
 
     fn knobs(&self) -> KnobSet {
@@ -302,6 +320,10 @@ impl Controller for DualKernel {
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.ledger.follow(seen, out);
+        if self.watch.as_mut().is_some_and(|watch| watch.follow(seen, out)) {
+            self.watch = None;
+            self.watched = self.only_watches();
+        }
         if seen.cycle == Cycle(0) {
             if !self.parameters.scheme.shares_sms() {
                 Self::give_back(seen, out);
@@ -319,7 +341,14 @@ impl Controller for DualKernel {
                 }
                 EventKind::KernelReady(kernel) if of_task(kernel) && !self.has_asked() => {
                     self.asked += 1;
-                    self.request(kernel, seen, out);
+                    if self.parameters.watch > 0 {
+                        self.watch = Some(Watch::new(seen, self.parameters.watch));
+                    }
+                    if self.only_watches() {
+                        out.signal(None, "request", f64::from(kernel.0));
+                    } else {
+                        self.request(kernel, seen, out);
+                    }
                 }
                 _ => {}
             }

@@ -64,21 +64,55 @@ fn the_victim_is_the_set_of_least_overhead_that_meets_the_bound_else_of_least_la
     assert_eq!(victim(&[None], &chosen, 50.0), None);
 }
 
-/// Figures 3.3(b) and 3.8: eight CTAs in the way of four positions.
+/// Figures 3.3(b), 3.8 and 3.9: eight CTAs in the way of four positions.
 #[test]
 fn the_papers_candidate_sets_and_their_update() {
-    // Each CTA has 100 registers; a new CTA needs 250, so that position 1 begins in the middle of CTA 2.
+    // Each CTA has 100 registers; a new CTA needs 225, so that positions begin within CTAs 2, 4 and 6.
     let resident: Vec<CtaProgress> = (0..8).map(|i| cta(i, 100 * i, 100, 1)).collect();
     let (sm, need) = (
-        Resources { registers: 1000, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
-        Resources { registers: 250, shared_bytes: 0, threads: 256, ctas: 1, ..Resources::default() },
+        Resources { registers: 900, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
+        Resources { registers: 225, shared_bytes: 0, threads: 256, ctas: 1, ..Resources::default() },
     );
     let sets: Vec<u64> = positions(&sm, &need).iter().map(|position| candidates(position, &resident)).collect();
     let bits = |text: &str| text.bytes().enumerate().fold(0u64, |set, (at, bit)| set | u64::from(bit == b'1') << at);
-    assert_eq!(sets, ["11100000", "00111000", "00000111", "00000001"].map(bits));
-    // Figure 3.9: when the second one is preempted, its CTAs leave the other sets.
+    assert_eq!(sets, ["11100000", "00111000", "00001110", "00000011"].map(bits), "the figure's");
+    // When the second one is preempted, its CTAs leave the other sets.
     let updated: Vec<u64> = sets.iter().map(|set| set & !sets[1]).collect();
-    assert_eq!(updated, ["11000000", "00000000", "00000111", "00000001"].map(bits));
+    assert_eq!(updated, ["11000000", "00000000", "00000110", "00000011"].map(bits), "the figure's");
+    // So does the choice of victims: the second set costs least; a second new CTA then finds the last one, which costs less than what is left of the others.
+    let overhead = [9.0, 9.0, 1.0, 1.0, 1.0, 9.0, 2.0, 2.0];
+    let chosen: Vec<_> = overhead.map(|overhead| (Technique::Switch, cost(10.0, overhead))).to_vec();
+    let scene = Scene { sm, need, resident: &resident, may_leave: 0xff, leaving: 0, chosen: &chosen, bound: 100.0 };
+    let set = |text: &str| bits(text);
+    assert_eq!(scene.victims(1), (set("00111000"), 1));
+    assert_eq!(scene.victims(2), (set("00111011"), 2));
+    // CTAs 2 and 6 are gone with the second and the last one.
+    assert_eq!(scene.victims(3), (set("00111111"), 3));
+    assert_eq!(scene.victims(5), (set("11111111"), 4), "there are four positions");
+}
+
+/// Figure 3.10: executed instructions, issue cycle and flush bit of running CTAs.
+#[test]
+fn the_papers_status_of_running_ctas_gives_their_costs() {
+    let now = Cycle(2500);
+    let status = [(486, 2000, true), (20, 2474, false), (574, 1862, true)];
+    let costs = status.map(|(executed, issued, flush)| {
+        let one = CtaProgress { started: Cycle(issued), wrote: !flush, ..cta(0, 0, 4096, executed) };
+        let view = View {
+            cta: &one,
+            now,
+            statistics: Statistics { instructions: Some(600.0), ended_cpi: None, running_deviation: None },
+            estimator: Estimator::LowerDeviation,
+            bandwidth: 8.0,
+            may_flush: !one.wrote,
+            unknown_beyond_mean: true,
+            known: None,
+        };
+        (own_cpi(&one, now), view.cost(Technique::Drain).latency, view.cost(Technique::Flush))
+    });
+    assert_eq!(costs[0], (Some(500.0 / 486.0), 114.0 * (500.0 / 486.0), cost(0.0, 486.0)));
+    assert_eq!(costs[1], (Some(26.0 / 20.0), 580.0 * (26.0 / 20.0), Cost::MOST), "its flush bit says no");
+    assert_eq!(costs[2], (Some(638.0 / 574.0), 26.0 * (638.0 / 574.0), cost(0.0, 574.0)));
 }
 
 #[test]
@@ -269,19 +303,45 @@ fn a_kernel_of_the_least_priority_and_sms_without_ranges_are_left_alone() {
 fn impossible_parameters_are_refused() {
     let refused = |parameters: Parameters| DualKernel::new(parameters).unwrap_err().to_string();
     assert!(refused(Parameters { bound: 100, slack: 100, ..Parameters::default() }).contains("leave no cycle"));
-    assert!(refused(Parameters { scheme: Scheme::Oracle, ..Parameters::default() }).contains("go together"));
+    assert!(refused(Parameters { scheme: Scheme::Oracle, ..Parameters::default() }).contains("goes with what is `known`"));
 }
 
 #[test]
-fn oracle_drains_what_ends_in_time_by_its_profile() {
-    // CTA 0 takes 8000 cycles for its 500 instructions, the last 10 take 160; CTA 1 takes 400.
-    let profile = Profile::new(&[(0, 0, 0, 8000.0, 500.0, vec![8000.0]), (0, 0, 1, 400.0, 500.0, vec![400.0])]);
-    let facts = stand(true).facts;
-    assert_eq!(profile.left(&cta(0, 0, 200, 490), &facts), Some(8000.0 - 8000.0 * 0.98));
-    assert_eq!(profile.left(&cta(9, 0, 200, 490), &facts), None);
-    let mut oracle =
-        policy("scheme = \"oracle\"\nbound = 399\nprofile = [[0, 0, 0, 8000.0, 500.0, [8000.0]], [0, 0, 1, 400.0, 500.0, [400.0]]]");
-    let decided = stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)]);
-    // CTA 1 would end in 392 cycles, too. Of CTAs 2 and 3 nothing is known; the estimate says 600 and 400.
-    assert!(decided.starts_with("preempt_cta 2 of cta 0 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{decided}");
+fn oracle_drains_what_is_known_to_end_in_time_and_nothing_else() {
+    let decided = |known: &str| {
+        let mut oracle = policy(&format!("scheme = \"oracle\"\nbound = 399\nknown = {known}"));
+        stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)])
+    };
+    // By the estimate CTA 0 would end in 20 cycles; CTA 1 does in 392.
+    let one = decided("[[0, 1, 392.0], [0, 3, 400.0]]");
+    assert!(one.starts_with("preempt_cta 2 of cta 1 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{one}");
+    let none = decided("[]");
+    assert!(none.starts_with("preempt_cta 1 of cta 1 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{none}");
+}
+
+#[test]
+fn a_watch_records_when_ctas_end_and_decides_nothing() {
+    let mut stand = stand(true);
+    let mut policy = policy("scheme = \"oracle\"\nwatch = 300");
+    assert_eq!(stand.cut(&mut *policy, 1000, &[EventKind::KernelReady(TASK)]), "");
+    assert_eq!((policy.alarm(), policy.is_over()), (Some(Cycle(1200)), false));
+    let gone = |cta: u32, left: u64, how| CtaGone {
+        kernel: BACKGROUND,
+        cta: CtaIndex(cta),
+        started: Cycle(0),
+        left: Cycle(left),
+        executed: 500,
+        how,
+    };
+    // CTA 1 that left before the arrival was another one; CTA 2 did not end, it was flushed.
+    stand.ctas[0].gone = vec![gone(1, 900, None), gone(0, 1049, None)];
+    stand.ctas[1].gone = vec![gone(2, 1100, Some(Preemption::Flush)), gone(3, 1150, Some(Preemption::Drain))];
+    let signals = stand.signals(&mut *policy, 1200);
+    let end = |sm: u16, cta: f64, cycles: f64| {
+        [("end_kernel", 0.0), ("end_cta", cta), ("end_cycles", cycles)].map(|(name, value)| (Some(SmId(sm)), name, value))
+    };
+    assert_eq!(signals, [end(0, 0.0, 50.0), end(1, 3.0, 151.0)].concat());
+    assert_eq!((policy.alarm(), policy.is_over()), (Some(Cycle(1300)), false));
+    assert_eq!(stand.signals(&mut *policy, 1300), []);
+    assert!(policy.is_over() && policy.alarm().is_none());
 }
