@@ -23,9 +23,11 @@ mod launches;
 mod options;
 mod ranges;
 mod rounds;
+mod simulate;
 mod state;
 mod strata;
 mod student;
 
 pub use options::{Options, OptionsError};
-pub use rounds::{SampleError, Simulate, sample};
+pub use rounds::sample;
+pub use simulate::{SampleError, Simulate};

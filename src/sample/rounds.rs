@@ -3,36 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::chip::{Measure, RunError, RunResult, occupancies};
+use crate::chip::{RunError, RunResult, occupancies};
 use crate::config::Machine;
 use crate::frontend::Workload;
 use crate::stats::EndedBy;
 
 use super::launches::launches;
 use super::options::Options;
+use super::simulate::{SampleError, Simulate};
 use super::state::State;
 
 /// Rounds at most.
 const ROUNDS: u32 = 5;
 /// The share of the warp instructions above which the whole workload is simulated instead.
 const WHOLE: f64 = 0.5;
-
-/// Why there are no estimates.
-#[derive(Debug, thiserror::Error)]
-pub enum SampleError {
-    /// What sampling is not sound for, or cannot be asked for.
-    #[error("a sampled run is not possible: {0}")]
-    Unsuited(String),
-    /// The simulation failed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The user ended it.
-    #[error("the sampled run was interrupted before there were estimates")]
-    Interrupted,
-}
-
-/// Simulates a workload, with its launches measured one by one.
-pub type Simulate<'a> = dyn FnMut(&Arc<Workload>, Option<Measure>) -> Result<RunResult, RunError> + 'a;
 
 /// Simulates a sample of `workload` on `machine` by `simulate`, and estimates the rest.
 ///

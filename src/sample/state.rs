@@ -17,7 +17,7 @@ use super::inside::{Inside, Long, Plan};
 use super::launches::Launch;
 use super::options::Options;
 use super::ranges::of_ranges;
-use super::rounds::{SampleError, Simulate};
+use super::simulate::{SampleError, Simulate};
 use super::strata::{Group, Stratum, groups};
 
 /// Measured launches of a stratum, at least.
