@@ -101,7 +101,7 @@ pub struct UsedLine {
 
 /// The lines that were used last, as many as are of interest at most.
 ///
-/// Memory is bounded: a line that is not among twice as many used last is forgotten, with what was written to it.
+/// At most twice as many lines are kept. Older ones are forgotten, together with what was written to them.
 #[derive(Debug)]
 pub struct UsedLines {
     limit: usize,
@@ -138,7 +138,7 @@ impl UsedLines {
         line.bytes.iter_mut().zip(used.bytes).for_each(|(known, bytes)| *known |= bytes);
         line.written.0 |= used.written.0;
         let new = self.lines.len() > known;
-        if self.lines.len() > 2 * self.limit.max(1) {
+        if self.lines.len() > self.limit.max(1).saturating_mul(2) {
             self.forget();
         }
         new

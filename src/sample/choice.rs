@@ -68,7 +68,8 @@ impl State<'_> {
         before.chain(0..start).chain(self.compared(wanted)).collect()
     }
 
-    /// Launches that are simulated so that one of each group follows the launch before it: what that changes is what filling the LLC lacks.
+    /// Launches that are simulated only so that one measured launch of each group directly follows its predecessor. How much that changes its cycles
+    /// shows what filling the LLC does not restore.
     fn compared(&self, wanted: &BTreeSet<usize>) -> impl Iterator<Item = usize> {
         let groups = if self.caches && self.options.warm == 0 { &self.drawn[1..] } else { &[] };
         let largest = groups.iter().filter_map(|strata| strata.iter().max_by_key(|members| members.len()));
@@ -119,7 +120,7 @@ impl State<'_> {
         let quantile = interval.half_width / interval.variance.sqrt().max(f64::MIN_POSITIVE);
         let aim = 0.8 * self.options.error * interval.value / quantile.min(2.3);
         let taken = draw::allocate(&shares, aim * aim);
-        // What is known of few launches may be far off: their number grows step by step.
+        // The deviation of few launches is uncertain, so their number grows step by step.
         let taken = taken.into_iter().zip(&shares).map(|(taken, share)| taken.min(GROWTH * share.measured));
         let more = strata().zip(taken).flat_map(|((members, _), taken)| &members[..taken]);
         let mut more: BTreeSet<usize> = more.copied().filter(|launch| !self.samples.contains_key(launch)).collect();

@@ -16,8 +16,7 @@ use std::ops::Range;
 
 use crate::base::Rng;
 
-/// Waves of CTAs of a segment to settle, of which the first of all is cut short, and that are measured, at least, and that share the chip with what
-/// follows.
+/// Waves of CTAs of a segment: to settle, at least; measured, at least; and at its end, which share the chip with the next segment.
 const SETTLE: u64 = 2;
 const MEASURED: u64 = 2;
 const SHARED: u64 = 1;
@@ -63,7 +62,7 @@ pub(super) struct Long {
 pub(super) struct Plan {
     /// Its CTAs.
     pub(super) ranges: Vec<Range<u32>>,
-    /// CTAs that the chip holds: so many at the begin of the first segment are cut short.
+    /// CTAs that the chip holds: so many at the start of the first segment are cut short.
     pub(super) wave: u32,
     /// How many CTAs have ended when: the head ends, then for each segment when its measured span begins and ends, then the tail begins.
     pub(super) marks: Vec<u64>,
@@ -82,7 +81,7 @@ impl Long {
         self.turnover().max(HEAD * self.wave).max((self.ctas / OLD).min(OLDEST * self.wave))
     }
 
-    /// CTAs of a segment before its measured span.
+    /// How many CTAs of a segment are simulated before its measured span.
     fn settle(&self) -> u64 {
         self.turnover().max(SETTLE * self.wave)
     }

@@ -7,8 +7,8 @@
 //! the same work together; of each stratum some launches, drawn at random (`draw.rs`), are simulated in their order. Before each the LLC gets
 //! what skipped launches left there (`history.rs`). `estimate.rs` gives every simulated launch a weight, with which `extrapolate.rs`
 //! extrapolates all counters. *Inside a long launch*, parts of its grid are simulated (`inside.rs`, `ranges.rs`). Rounds of simulation follow
-//! each other until the interval is as narrow as asked for (`rounds.rs`): `choice.rs` says what the next one simulates, `state.rs` has it simulated,
-//! and `known.rs` says what follows from all of them.
+//! each other until the interval is as narrow as asked for (`rounds.rs`): `choice.rs` chooses what the next round simulates, `state.rs` runs it,
+//! and `known.rs` makes the estimates from all rounds.
 //!
 //! What this room does not know: how a launch is simulated, files, terminals.
 

@@ -20,7 +20,7 @@ struct Ranges {
     source: Arc<dyn CtaSource>,
     /// The ranges, each with the number of CTAs of those before it.
     ranges: Vec<(u32, Range<u32>)>,
-    /// CTAs at the begin of the second range that are cut short.
+    /// How many CTAs at the start of the second range are cut short.
     cut: u32,
     ahead: Mutex<Ahead>,
 }
@@ -63,7 +63,7 @@ impl Ranges {
     }
 }
 
-/// The first `instructions` of a warp and its last one, which ends it.
+/// The stream of a warp without what follows its first `instructions`, except for the last instruction, which ends the warp.
 fn shortened(warp: &WarpStream, instructions: u32) -> WarpStream {
     let (mut builder, mut addresses) = (StreamBuilder::default(), [0; 32]);
     let mut reader = warp.read();
@@ -128,7 +128,7 @@ mod tests {
     use crate::frontend::model::builtin;
 
     #[test]
-    fn ctas_at_the_begin_of_the_second_range_are_cut_short_each_at_another_place_and_end_as_they_did() {
+    fn ctas_at_the_start_of_the_second_range_are_cut_short_each_at_another_place_and_end_as_they_did() {
         let workload = builtin("vecadd", 1, &[("n".into(), "65536".into())]).unwrap();
         let whole = &workload.kernels[0];
         let part = of_ranges(whole, &[0..8, 10..30, 40..48], 16);

@@ -108,7 +108,7 @@ fn applications_that_share_the_gpu_and_ctas_that_are_taken_away_go_on_from_check
 #[test]
 fn runs_in_which_a_task_preempts_ctas_go_on_from_checkpoints() {
     let settings = [("gpu.sm.allocation", "ranges"), ("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.under_way", "squashed")];
-    // What Oracle knows is a parameter: the run that goes on has it, and not the one before.
+    // Oracle's knowledge is a parameter of the policy, which the resumed run is given anew.
     for (seed, policy) in (320..)
         .zip(["bound = 2800\nrequests = 2", "scheme = \"oracle\"\nbound = 2800\nrequests = 2\nwatch = 3000\nknown = [[0, 1, 900.0]]"])
     {

@@ -304,7 +304,7 @@ fn stores_overwrite_what_their_cta_has_read_and_not_written_itself() {
     ];
     let mut program = program_of(&code, "").unwrap();
     let overwrites = program.overwrites().unwrap();
-    // The store to what was read, and the atomic.
+    // Instruction 6 stores to the word that instruction 2 has loaded; instruction 7 is an atomic.
     assert_eq!(overwrites, BTreeMap::from([("test".to_owned(), BTreeSet::from([6, 7]))]));
     let repeatable = |program: &Arc<Program>| program.workload().unwrap().kernels[0].source.cta(CtaIndex(0)).repeatable.to_vec();
     assert_eq!(repeatable(&program), [] as [u32; 0], "nothing is known of a program that nobody asked");

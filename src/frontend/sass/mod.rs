@@ -28,7 +28,9 @@ mod write;
 pub(in crate::frontend) use error::unreadable;
 pub use error::{Problem, ProblemKind, TraceError};
 pub use load::{check, load};
-pub use native::{ConvertError, ConvertProgress, Converted, NativeFacts, Watcher, native_facts, to_native, to_text, trace_is_native};
+pub use native::{
+    ConvertError, ConvertProgress, Converted, NATIVE_VERSION, NativeFacts, Watcher, native_facts, to_native, to_text, trace_is_native,
+};
 pub use options::{DecodeClock, TraceOptions};
 pub(in crate::frontend) use reader::open;
 pub use report::{KernelReport, TraceReport};

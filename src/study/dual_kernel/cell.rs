@@ -21,7 +21,8 @@ pub(super) struct Counts {
     /// Requests, and those that found CTAs of the benchmark.
     pub(super) requests: u64,
     pub(super) busy: u64,
-    /// Preemptions: SMs that had CTAs of the benchmark at a request; those that had to take CTAs away, and those above the bound.
+    /// Preemptions: SMs that had CTAs of the benchmark at a request. Of these, the ones that had to take CTAs away, and the ones that exceeded
+    /// the bound.
     pub(super) preemptions: u64,
     pub(super) emptied: u64,
     pub(super) violations: u64,

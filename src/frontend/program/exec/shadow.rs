@@ -45,7 +45,7 @@ pub(in super::super) struct Shadow {
     local: Vec<bool>,
     /// Reads of shared and of local memory before anything was written, and the first one's place.
     pub(in super::super) unwritten: [(u64, usize); 2],
-    /// Where stores that overwrite what their CTA has read are looked for, and nothing else.
+    /// Finds stores that overwrite what their CTA has read; `None` for the other checks. A shadow does one or the other.
     overwrites: Option<Overwrites>,
 }
 

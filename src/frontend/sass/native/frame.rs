@@ -12,7 +12,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89WST\r\n\x1a\n";
 /// The last bytes of a native file.
 pub(super) const END_MAGIC: [u8; 8] = *b"WSTend\r\n";
 /// The version that this program writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 2;
+pub const VERSION: u32 = 2;
 /// Bytes before the first block: magic, version, checksum of both.
 pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a block's header.

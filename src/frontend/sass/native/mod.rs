@@ -22,6 +22,7 @@ mod wire;
 pub(super) use container::{Container, NativeKernel, is_native};
 pub(super) use decoder::NativeDecoder;
 pub use facts::{NativeFacts, native_facts};
+pub use frame::VERSION as NATIVE_VERSION;
 pub use pack::{ConvertError, ConvertProgress, Converted, Watcher, to_native};
 pub use unpack::to_text;
 
