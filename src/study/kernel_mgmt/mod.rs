@@ -6,7 +6,8 @@
 //! SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, beside the paper's.
 //!
 //! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
-//! the pairs of KMS with an input of which one CTA fits the L1.
+//! the pairs of KMS with an input of which one CTA fits the L1. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
+//! CTAs than its optimum, which the paper does not say.
 
 mod findings;
 mod published;
@@ -29,13 +30,33 @@ enum Configuration {
     Pairs,
     Pools,
     Exhaustive,
+    /// The pairs, with numbers of CTAs that do not exceed the optimum of either kernel.
+    WithinOpt,
     /// The pairs of kernels that have an input of which a CTA fits the L1, with that input.
     Fits,
+    /// Both.
+    FitsWithinOpt,
 }
 
 impl Configuration {
-    const ALL: [(&'static str, Self); 4] =
-        [("pairs", Self::Pairs), ("pools", Self::Pools), ("exhaustive", Self::Exhaustive), ("fits", Self::Fits)];
+    const ALL: [(&'static str, Self); 6] = [
+        ("pairs", Self::Pairs),
+        ("pools", Self::Pools),
+        ("exhaustive", Self::Exhaustive),
+        ("within-opt", Self::WithinOpt),
+        ("fits", Self::Fits),
+        ("fits-within-opt", Self::FitsWithinOpt),
+    ];
+
+    /// Whether kernels have the input of which a CTA fits the L1.
+    fn fits(self) -> bool {
+        matches!(self, Self::Fits | Self::FitsWithinOpt)
+    }
+
+    /// Whether dynamic modulation gives no kernel more CTAs than its optimum.
+    fn within_opt(self) -> bool {
+        matches!(self, Self::WithinOpt | Self::FitsWithinOpt)
+    }
 
     fn of(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name else { return Ok(Self::Pairs) };
@@ -51,6 +72,7 @@ impl Configuration {
 struct Maker<'a> {
     request: &'a Request,
     input: Input,
+    within_opt: bool,
 }
 
 impl Maker<'_> {
@@ -77,14 +99,14 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         return Err(StudyError::Input("--pairs selects nothing".into()));
     }
     let input = match configuration {
-        Configuration::Fits if request.full => {
-            return Err(StudyError::Input("--full and --configuration fits each choose inputs: leave one of them out".into()));
+        _ if configuration.fits() && request.full => {
+            return Err(StudyError::Input("--full and this --configuration each choose inputs: leave one of them out".into()));
         }
-        Configuration::Fits => Input::Fits,
+        _ if configuration.fits() => Input::Fits,
         _ if request.full => Input::Full,
         _ => Input::Quick,
     };
-    let (maker, lab) = (Maker { request, input }, request.lab());
+    let (maker, lab) = (Maker { request, input, within_opt: configuration.within_opt() }, request.lab());
     let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::Input)?;
     let groups = match configuration {
         Configuration::Exhaustive => exhaustive(groups, &profiles, &maker, &lab),
@@ -94,7 +116,9 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
-        Configuration::Pairs | Configuration::Fits => findings::show_pairs(&mut output, &results),
+        Configuration::Pairs | Configuration::WithinOpt | Configuration::Fits | Configuration::FitsWithinOpt => {
+            findings::show_pairs(&mut output, &results)
+        }
         Configuration::Pools => findings::show_pools(&mut output, &results),
         Configuration::Exhaustive => findings::show_exhaustive(&mut output, &results),
     }
@@ -109,7 +133,7 @@ fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
         _ => {
             let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect());
             let fits = |members: &Vec<usize>| members.iter().any(|member| kernels()[*member].fits.is_some());
-            pairs.filter(|members| configuration != Configuration::Fits || fits(members)).collect()
+            pairs.filter(|members| !configuration.fits() || fits(members)).collect()
         }
     }
 }
@@ -134,11 +158,18 @@ fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<P
 }
 
 /// The schemes that every group is run with, after LeftOver.
-fn schemes(members: &[usize], profiles: &[Profiled]) -> Vec<Scheme> {
+fn schemes(members: &[usize], profiles: &[Profiled], within_opt: bool) -> Vec<Scheme> {
     let of = |member: &usize| profiles.iter().find(|profiled| profiled.kernel == *member).expect("every member is profiled");
     let opt: Vec<u32> = members.iter().map(|member| of(member).opt()).collect();
     let preference: Vec<f64> = members.iter().map(|member| of(member).preference()).collect();
-    let managed = |dynamic, bypass| Scheme::Managed { opt: opt.clone(), preference: preference.clone(), dynamic, bypass };
+    // Static modulation alone is within it anyway.
+    let managed = |dynamic, bypass| Scheme::Managed {
+        opt: opt.clone(),
+        preference: preference.clone(),
+        dynamic,
+        bypass,
+        within_opt: within_opt && dynamic,
+    };
     let mut schemes = vec![Scheme::LeftOver, managed(false, false), managed(true, false), managed(true, true), Scheme::SmartEven];
     if members.len() == 2 {
         schemes.push(Scheme::Smc(&published().own.parameters.smc));
@@ -148,8 +179,10 @@ fn schemes(members: &[usize], profiles: &[Profiled]) -> Vec<Scheme> {
 
 /// Runs the groups with all schemes.
 fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, String> {
-    let runs: Vec<Run> =
-        groups.iter().flat_map(|members| schemes(members, profiles).into_iter().map(|scheme| maker.run(members, scheme))).collect();
+    let runs: Vec<Run> = groups
+        .iter()
+        .flat_map(|members| schemes(members, profiles, maker.within_opt).into_iter().map(|scheme| maker.run(members, scheme)))
+        .collect();
     let mut taken = lab.all(&runs)?.into_iter();
     let group = |members: Vec<usize>| {
         let mut next = || taken.next().expect("every run has a result");
@@ -174,7 +207,7 @@ fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>,
     };
     let of = |members: &Vec<usize>| {
         let fixed = space(members).into_iter().map(Scheme::Fixed);
-        let first = schemes(members, profiles).into_iter().take(2);
+        let first = schemes(members, profiles, false).into_iter().take(2);
         first.chain(fixed).map(|scheme| maker.run(members, scheme)).collect::<Vec<Run>>()
     };
     let runs: Vec<Run> = groups.iter().flat_map(of).collect();

@@ -28,8 +28,8 @@ pub(super) enum Scheme {
     Alone(u32),
     /// So many CTAs of each of two kernels on each SM.
     Fixed([u32; 2]),
-    /// Kernel management, from the profiles of the kernels.
-    Managed { opt: Vec<u32>, preference: Vec<f64>, dynamic: bool, bypass: bool },
+    /// Kernel management, from the profiles of the kernels; `within_opt`: dynamic modulation, too, gives none more than its optimum.
+    Managed { opt: Vec<u32>, preference: Vec<f64>, dynamic: bool, bypass: bool, within_opt: bool },
     /// SMs of their own.
     SmartEven,
     /// The same, with limits and partition searched; with the policy's parameters.
@@ -51,10 +51,11 @@ impl Scheme {
             Self::LeftOver => None,
             Self::Alone(ctas) => Some(format!("static_limit:ctas={ctas}")),
             Self::Fixed(ctas) => Some(format!("kernel_mgmt:ctas={ctas:?},dynamic=false,bypass=false")),
-            Self::Managed { opt, preference, dynamic, bypass } => {
+            Self::Managed { opt, preference, dynamic, bypass, within_opt } => {
                 let known: Vec<String> = preference.iter().map(|one| format!("{one:.4}")).collect();
                 let known = known.join(",");
-                Some(format!("kernel_mgmt:opt={opt:?},preference=[{known}],dynamic={dynamic},bypass={bypass}"))
+                let limit = if *within_opt { ",within_opt=true" } else { "" };
+                Some(format!("kernel_mgmt:opt={opt:?},preference=[{known}],dynamic={dynamic},bypass={bypass}{limit}"))
             }
             Self::SmartEven => Some("smart_even".into()),
             Self::Smc("") => Some("smc".into()),

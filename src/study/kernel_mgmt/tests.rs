@@ -16,6 +16,8 @@ fn groups_are_those_of_the_paper() {
     let sizes: Vec<usize> = all_groups(Configuration::Pools).iter().map(Vec::len).collect();
     assert_eq!(sizes, [4, 4, 4, 4, 5, 5]);
     let fits = all_groups(Configuration::Fits);
+    assert_eq!(fits, all_groups(Configuration::FitsWithinOpt));
+    assert_eq!(pairs, all_groups(Configuration::WithinOpt));
     assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel("KMS"))), "{fits:?}");
 }
 
@@ -36,7 +38,7 @@ fn registers_are_those_that_table_iii_says_are_used() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(Configuration::of(None), Ok(Configuration::Pairs));
     let error = Configuration::of(Some("all")).unwrap_err();
-    assert_eq!(error, "--configuration all: expected one of pairs, pools, exhaustive, fits");
+    assert_eq!(error, "--configuration all: expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt");
 }
 
 fn took(cycles: u64, joules: f64, chosen: &[u32]) -> Taken {

@@ -33,6 +33,8 @@ pub(super) struct Profile {
     pub(super) opt: u32,
     /// CTAs that fit an SM.
     pub(super) most: u32,
+    /// CTAs on an SM beside another kernel, at most.
+    pub(super) limit: u32,
     /// What one occupies.
     pub(super) needs: Resources,
     /// Utilisation of the SP pipelines over that of the LD/ST pipeline, alone; 0 where it is not known.
@@ -79,7 +81,7 @@ pub(super) mod tests {
     /// A kernel of Table III: threads of a CTA, registers of a thread, shared bytes, opt and maximum.
     pub(crate) const fn kernel(threads: u32, registers: u32, shared_bytes: u32, opt: u32, most: u32) -> Profile {
         let needs = Resources { threads, warps: threads / 32, shared_bytes, registers: threads * registers, ctas: 1 };
-        Profile { opt, most, needs, preference: 0.0 }
+        Profile { opt, most, limit: most, needs, preference: 0.0 }
     }
 
     /// Table III, with what a CTA occupies from its utilisation columns divided by opt. Of STC 31.4 % of the registers are 20.1 for a

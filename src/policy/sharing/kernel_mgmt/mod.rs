@@ -51,6 +51,8 @@ pub struct Parameters {
     dynamic: bool,
     #[serde(default = "yes")]
     bypass: bool,
+    #[serde(default)]
+    within_opt: bool,
 }
 
 fn yes() -> bool {
@@ -113,6 +115,7 @@ impl KernelMgmt {
         ("ctas", "CTAs per SM of each of two applications, fixed, in place of `opt`"),
         ("dynamic", "whether numbers of CTAs change after sampling periods; true when not given"),
         ("bypass", "whether CTAs bypass the L1; true when not given"),
+        ("within_opt", "whether dynamic modulation gives no application more CTAs per SM than its `opt`; false when not given"),
     ];
 
     /// The policy with its parameters: either `opt`, or `ctas` of two applications.
@@ -169,7 +172,8 @@ impl KernelMgmt {
             // The largest need of each resource.
             let needs = own().fold(Resources::default(), |all, kernel| all.or_more(&kernel.needs));
             let opt = self.parameters.opt.get(number).copied().unwrap_or(most).min(most);
-            Profile { opt, most, needs, preference: self.parameters.preference.get(number).copied().unwrap_or(0.0) }
+            let limit = if self.parameters.within_opt { opt } else { most };
+            Profile { opt, most, limit, needs, preference: self.parameters.preference.get(number).copied().unwrap_or(0.0) }
         };
         self.profiles = self.apps.iter().enumerate().map(profile).collect();
         self.pool = Pool::new(count);

@@ -108,6 +108,15 @@ fn a_period_moves_a_cta_to_the_kernel_that_prefers_the_critical_pipeline() {
 }
 
 #[test]
+fn within_its_optimum_a_kernel_gets_no_cta_more() {
+    let mut stand = Stand::new(2, "opt = [3, 3]\nbypass = false\nwithin_opt = true");
+    stand.start();
+    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    stand.period([50, 50, 0], [3, 3]);
+    assert_eq!(stand.period([40, 55, 0], [3, 3]), "", "SP is critical, and the kernel that prefers it has three CTAs");
+}
+
+#[test]
 fn bypassing_is_learnt_with_constant_numbers_of_ctas() {
     let mut stand = Stand::new(2, "opt = [3, 3]\ndynamic = false");
     stand.start();

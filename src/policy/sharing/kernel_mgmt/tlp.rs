@@ -5,7 +5,7 @@
 //!
 //! Our reading where the text is silent: the history after a period is the mean of the history and the period; the first period is the
 //! history; of equal trends the SP pipelines are critical; a kernel that runs keeps one CTA; if the kernel has all the CTAs that fit
-//! beside one of the other, nothing changes. The text says *PUCT* of a kernel where the formula above it is PUHP; it is PUHP here.
+//! beside one of the other, or its limit, nothing changes. The text says *PUCT* of a kernel where the formula above it is PUHP; it is PUHP here.
 
 use crate::control::Resources;
 
@@ -90,7 +90,7 @@ impl History {
         let why = if sp_is_critical { "SP is critical" } else { "LD/ST is critical" };
         match raise(ctas, raised, pair, room) {
             Some(ctas) => step(ctas, why),
-            None => step(ctas, "the kernel that prefers the critical pipeline has all CTAs that fit"),
+            None => step(ctas, "the kernel that prefers the critical pipeline has all CTAs that it may have"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl History {
 fn raise(ctas: [u32; 2], raised: usize, pair: [&Profile; 2], room: &Resources) -> Option<[u32; 2]> {
     let other = 1 - raised;
     let wanted = ctas[raised] + 1;
-    if wanted > pair[raised].most {
+    if wanted > pair[raised].limit {
         return None;
     }
     let left = room.hold(&pair[other].needs, &pair[raised].needs, wanted).min(ctas[other]);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_kernel_that_runs_keeps_a_cta() {
         let step = next(used(0.3, 0.6), [5, 1]);
-        assert_eq!((step.ctas, step.why), ([5, 1], "the kernel that prefers the critical pipeline has all CTAs that fit"));
+        assert_eq!((step.ctas, step.why), ([5, 1], "the kernel that prefers the critical pipeline has all CTAs that it may have"));
         assert_eq!(next(used(0.3, 0.6), [5, 0]).ctas, [6, 0]);
         assert_eq!(next(used(0.3, 0.6), [6, 0]).ctas, [6, 0]);
     }
@@ -166,6 +166,15 @@ mod tests {
     fn as_many_ctas_leave_as_the_larger_one_needs() {
         let (wide, narrow) = (kernel(512, 16, 0, 3, 3), kernel(128, 16, 0, 8, 8));
         assert_eq!(raise([1, 7], 0, [&wide, &narrow], &SM), Some([2, 4]));
+    }
+
+    #[test]
+    fn a_kernel_gets_no_more_ctas_than_its_limit() {
+        let one = kernel(256, 16, 0, 3, 6);
+        let limited = Profile { limit: one.opt, ..one };
+        assert_eq!(raise([3, 3], 0, [&one, &one], &SM), Some([4, 2]));
+        assert_eq!(raise([3, 3], 0, [&limited, &one], &SM), None);
+        assert_eq!(raise([2, 4], 0, [&limited, &one], &SM), Some([3, 3]));
     }
 
     #[test]
