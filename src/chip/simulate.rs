@@ -51,7 +51,7 @@ pub struct RunOptions {
     pub cut: ShardCut,
     /// Records every message, for checks that are independent of counters.
     pub log: bool,
-    /// Records the host time of every unit in every epoch; on one thread.
+    /// Records the host time of every unit in every epoch.
     pub record: bool,
     /// The load of the CPU cores; they are off when not given.
     pub cpu: Option<CpuLoad>,

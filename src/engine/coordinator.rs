@@ -140,7 +140,12 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     if let Some(recorder) = &mut own.recorder {
         let sent = workers.iter_mut().map(|worker| worker.sent).sum();
         let exchanging = workers.iter_mut().map(|worker| worker.exchanging).sum();
-        recorder.note(workers.iter_mut().flat_map(|worker| worker.work.iter_mut().map(|slot| (slot.id, slot.nanos))), exchanging, sent);
+        let busiest = workers.iter_mut().map(|worker| worker.exchanging + worker.stepping).max().unwrap_or_default();
+        let units = workers.iter_mut().flat_map(|worker| {
+            worker.work.close();
+            worker.work.iter_mut().map(|slot| (slot.id, slot.nanos + slot.all_nanos, slot.taken))
+        });
+        recorder.note(units, exchanging, busiest, sent);
     }
     let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
         Ok(report) => report,

@@ -1,4 +1,4 @@
-//! The host's time of every unit in every epoch of a run on one thread, to foretell runs on many.
+//! The host's time of every unit in every epoch, to foretell runs on many workers from runs on few.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,19 @@ use crate::base::UnitId;
 pub struct RecordedEpoch {
     /// Units that were stepped, in the order of their numbers, with the host nanoseconds of each.
     pub units: Vec<(UnitId, u32)>,
-    /// Nanoseconds of delivering messages and handing them on, and of finding the units that are due.
+    /// Those of them that another worker than their owner stepped, in the same order.
+    pub taken: Vec<UnitId>,
+    /// Nanoseconds of delivering messages and handing them on, and of finding the units that are due; of all workers together.
     pub exchanging: u32,
-    /// Nanoseconds of all else: the coordinator.
+    /// Nanoseconds in which the busiest worker did neither: the coordinator and, with several workers, the barrier.
     pub rest: u32,
+    /// Nanoseconds from the end of the epoch before to the end of this one.
+    pub took: u32,
     /// Messages sent.
     pub messages: u32,
 }
 
-/// What a run on one thread cost, epoch by epoch.
+/// What a run cost, epoch by epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// The epochs, those included that only one half of the machine was stepped in.
@@ -29,26 +33,41 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Takes the shorter time of each unit and epoch from another recording of the same run: whatever disturbed one did not disturb the other at
-    /// the same place.
+    /// The medians of each unit and epoch over recordings of the same run: what disturbed less than half of them at the same place does not count,
+    /// and what costs time in most of them does. Which units were taken is that of the first.
     ///
     /// # Panics
     /// When the recordings are of different runs.
-    pub fn shorten(&mut self, other: &Self) {
-        assert_eq!(self.epochs.len(), other.epochs.len(), "recordings of different runs");
-        for (epoch, other) in self.epochs.iter_mut().zip(&other.epochs) {
-            epoch.rest = epoch.rest.min(other.rest);
-            epoch.exchanging = epoch.exchanging.min(other.exchanging);
+    pub fn medians(recordings: &[Self]) -> Option<Self> {
+        let (first, others) = recordings.split_first()?;
+        assert!(others.iter().all(|other| other.epochs.len() == first.epochs.len()), "recordings of different runs");
+        let mut medians = first.clone();
+        for (at, epoch) in medians.epochs.iter_mut().enumerate() {
+            let of_all = |part: fn(&RecordedEpoch) -> u32| median(recordings.iter().map(|recording| part(&recording.epochs[at])).collect());
+            epoch.rest = of_all(|epoch| epoch.rest);
+            epoch.exchanging = of_all(|epoch| epoch.exchanging);
+            epoch.took = of_all(|epoch| epoch.took);
             // A unit without measurable time may be missing.
             epoch.units.retain_mut(|(unit, nanos)| {
-                let known = other.units.binary_search_by_key(unit, |(unit, _)| *unit);
-                if let Ok(at) = known {
-                    *nanos = (*nanos).min(other.units[at].1);
-                }
-                known.is_ok()
+                let of_unit = recordings.iter().map(|recording| recording.epochs[at].nanos(*unit)).collect::<Option<Vec<u32>>>();
+                of_unit.map(|of_unit| *nanos = median(of_unit)).is_some()
             });
         }
+        Some(medians)
     }
+}
+
+impl RecordedEpoch {
+    /// The nanoseconds of a unit, where it was stepped.
+    pub fn nanos(&self, unit: UnitId) -> Option<u32> {
+        self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok().map(|at| self.units[at].1)
+    }
+}
+
+/// The median; of an even number the lower one in the middle.
+fn median(mut values: Vec<u32>) -> u32 {
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 /// Makes a [`Recording`] of a run.
@@ -72,21 +91,36 @@ impl Recorder {
         Self { epochs: Vec::new(), before: vec![0; units], mark: Instant::now(), clock }
     }
 
-    /// An epoch has ended, after which each of `units` has taken so many nanoseconds in all.
-    pub(super) fn note(&mut self, units: impl Iterator<Item = (UnitId, u64)>, exchanging: Duration, messages: u64) {
+    /// An epoch has ended, after which each of `units` has taken so many nanoseconds in all and was taken by another worker or not; the workers
+    /// spent `exchanging` together, and the busiest of them `busiest` on exchanging and stepping.
+    pub(super) fn note(
+        &mut self,
+        units: impl Iterator<Item = (UnitId, u64, bool)>,
+        exchanging: Duration,
+        busiest: Duration,
+        messages: u64,
+    ) {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut self.mark, now);
-        let exchanging = exchanging.as_nanos() as u64;
-        let mut epoch = RecordedEpoch { messages: messages as u32, exchanging: exchanging as u32, ..RecordedEpoch::default() };
-        let mut stepping = exchanging;
-        for (unit, nanos) in units {
+        let nanos = |duration: Duration| duration.as_nanos() as u32;
+        let mut epoch = RecordedEpoch {
+            exchanging: nanos(exchanging),
+            rest: nanos(took.saturating_sub(busiest)),
+            took: nanos(took),
+            messages: messages as u32,
+            ..RecordedEpoch::default()
+        };
+        for (unit, nanos, taken) in units {
             let spent = nanos - std::mem::replace(&mut self.before[unit.index()], nanos);
             if spent > 0 {
-                stepping += spent;
                 epoch.units.push((unit, spent.saturating_sub(self.clock.as_nanos() as u64) as u32));
+                if taken {
+                    epoch.taken.push(unit);
+                }
             }
         }
-        epoch.rest = (took.as_nanos() as u64).saturating_sub(stepping) as u32;
+        epoch.units.sort_unstable_by_key(|(unit, _)| *unit);
+        epoch.taken.sort_unstable();
         self.epochs.push(epoch);
     }
 
@@ -96,23 +130,53 @@ impl Recorder {
     }
 }
 
-/// Nanoseconds of a barrier between two threads, for each of them; a core that is taken away in the middle counts as it would in a run.
+/// Nanoseconds of a barrier between two threads, for each of them: the least over batches of barriers, since the operating system may take a core
+/// away in the middle of one, and gives both threads the same core at first.
 pub fn barrier_nanos() -> f64 {
-    const ROUNDS: u32 = 20_000;
+    const MEASURE: Duration = Duration::from_millis(50);
+    const ROUNDS: u32 = 200;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let parties = EpochBarrier::new(vec![(), ()], 0u32, WaitPolicy::for_threads(2, cores));
     let began = Instant::now();
-    std::thread::scope(|scope| {
-        for mut party in parties {
-            scope.spawn(move || {
-                while *party.both().1 < ROUNDS {
-                    if party.wait(|rounds, _| *rounds += 1).is_err() {
-                        return;
+    let parties = EpochBarrier::new(vec![(), ()], (0u32, began, Duration::MAX), WaitPolicy::for_threads(2, cores));
+    let left = std::thread::scope(|scope| {
+        let run = |mut party: warpshard_sync::Party<(), (u32, Instant, Duration)>| {
+            while party.both().1.1 - began < MEASURE {
+                let waited = party.wait(|(rounds, mark, least), _| {
+                    *rounds += 1;
+                    if rounds.is_multiple_of(ROUNDS) {
+                        let now = Instant::now();
+                        *least = (*least).min(now - std::mem::replace(mark, now));
                     }
-                }
-                party.finish();
-            });
-        }
+                });
+                waited.ok()?;
+            }
+            party.finish()
+        };
+        let threads: Vec<_> = parties.into_iter().map(|party| scope.spawn(move || run(party))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).next()
     });
-    began.elapsed().as_nanos() as f64 / f64::from(ROUNDS) / 2.0
+    left.map_or(f64::NAN, |(_, (.., least))| least.as_nanos() as f64 / f64::from(ROUNDS) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(nanos: [u32; 2], took: u32) -> Recording {
+        let units = (0..).map(UnitId).zip(nanos).filter(|(_, nanos)| *nanos > 0).collect();
+        Recording { epochs: vec![RecordedEpoch { units, took, ..RecordedEpoch::default() }], traffic: Vec::new() }
+    }
+
+    #[test]
+    fn what_disturbs_one_of_three_recordings_at_a_place_does_not_count() {
+        let recordings = [recording([100, 900], 1000), recording([100, 50], 150), recording([700, 60], 170)];
+        assert_eq!(Recording::medians(&recordings), Some(recording([100, 60], 170)));
+        assert_eq!(Recording::medians(&[]), None);
+    }
+
+    #[test]
+    fn a_unit_that_a_recording_lacks_is_left_out() {
+        let recordings = [recording([100, 900], 1000), recording([100, 0], 150)];
+        assert_eq!(Recording::medians(&recordings), Some(recording([100, 0], 150)));
+    }
 }

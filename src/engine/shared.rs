@@ -52,6 +52,8 @@ pub(super) struct Slot<U> {
     pub(super) nanos: u64,
     /// Host nanoseconds measured before that.
     pub(super) all_nanos: u64,
+    /// Whether another worker than its owner made the last step whose host time was measured.
+    pub(super) taken: bool,
 }
 
 /// A clock, an offset and a group that several units share.

@@ -48,7 +48,7 @@ pub struct Settings {
     pub pin: bool,
     /// Records every message, at both ends of its link.
     pub log: bool,
-    /// Records the host time of every unit in every epoch; on one thread.
+    /// Records the host time of every unit in every epoch.
     pub record: bool,
     /// Ends the run at the next cut.
     pub stop: StopFlag,
@@ -171,9 +171,6 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     if checkpoints.every == Some(0) {
         return Err(EngineError::Plan("checkpoints are at least one cycle apart".into()));
     }
-    if settings.record && settings.threads != 1 {
-        return Err(EngineError::Plan("the time of units is recorded on one thread".into()));
-    }
     if epoch_cycles > retiming.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
             "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
@@ -295,7 +292,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             let class = class as u16;
             let long = planned.cost >= LONG;
-            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0 };
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0, taken: false };
             workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
         }
 
@@ -463,7 +460,7 @@ fn finish<U: Unit, D>(
     turns: &Turns,
     elapsed: Duration,
 ) -> Result<Finished<U, D>, EngineError> {
-    let mut coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let reason = match coordinator.ending {
         Some(Ending::Cut(reason)) => reason,
         Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
@@ -484,15 +481,12 @@ fn finish<U: Unit, D>(
         limit: retiming.limit.clone(),
         ..EngineFacts::default()
     };
-    let mut recording = None;
+    let mut traffic = vec![0; shared.links.len()];
     let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
     let mut slots = Vec::new();
     for mut worker in workers {
         worker.work.close();
-        if let Some(recorder) = coordinator.recorder.take() {
-            let sent = shared.links.iter().zip(&worker.traffic).filter(|(_, sent)| **sent > 0);
-            recording = Some(recorder.finish(sent.map(|(link, sent)| (link.from, link.to, *sent)).collect()));
-        }
+        traffic.iter_mut().zip(&worker.traffic).for_each(|(all, sent)| *all += sent);
         let held = worker.work.drain();
         let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
         host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
@@ -504,6 +498,10 @@ fn finish<U: Unit, D>(
         }
         slots.extend(held);
     }
+    let recording = coordinator.recorder.map(|recorder| {
+        let sent = shared.links.iter().zip(&traffic).filter(|(_, sent)| **sent > 0);
+        recorder.finish(sent.map(|(link, sent)| (link.from, link.to, *sent)).collect())
+    });
     slots.sort_by_key(|slot| slot.id);
     let nanos: Vec<u64> = slots.iter().map(|slot| slot.all_nanos + slot.nanos).collect();
     let all = nanos.iter().sum::<u64>().max(1);

@@ -80,6 +80,8 @@ pub(super) struct Worker<U: Unit> {
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Host time of delivering and handing on messages in the last epoch, where the time of units is measured.
     pub(super) exchanging: Duration,
+    /// Host time of stepping units in that epoch.
+    pub(super) stepping: Duration,
     /// Messages on each link, where they are counted.
     pub(super) traffic: Vec<u64>,
     /// Messages sent in this epoch and in all.
@@ -131,6 +133,7 @@ impl<U: Unit> Worker<U> {
             receivers,
             log: log.then(MessageLog::default),
             exchanging: Duration::ZERO,
+            stepping: Duration::ZERO,
             traffic: Vec::new(),
             sent: 0,
             messages: 0,
@@ -268,12 +271,12 @@ impl<U: Unit> Worker<U> {
                 if let Some(&near) = self.due.get(i + 1) {
                     self.work.get_mut(near as usize).unit.prefetch(true);
                 }
-                stepper.step(self.work.get_mut(place as usize));
+                stepper.step(self.work.get_mut(place as usize), false);
             }
         } else {
             // Begun last, a long unit would keep this worker busy while all others wait.
             for place in self.long.iter().filter(|place| self.due.contains(place)) {
-                stepper.step(self.work.get_mut(*place as usize));
+                stepper.step(self.work.get_mut(*place as usize), false);
             }
             self.offered.clear();
             self.offered.extend(self.due.iter().filter(|place| !self.long.contains(place)));
@@ -281,7 +284,7 @@ impl<U: Unit> Worker<U> {
             while let Some(mut slot) = self.work.take() {
                 slot.unit.prefetch(false);
                 slot.unit.prefetch(true);
-                stepper.step(&mut slot);
+                stepper.step(&mut slot, false);
             }
         }
         let leave = left_to_owner(self.step_nanos) as u64;
@@ -290,14 +293,15 @@ impl<U: Unit> Worker<U> {
             while other.left() > leave
                 && let Some(mut slot) = other.steal()
             {
-                stepper.step(&mut slot);
+                stepper.step(&mut slot, true);
                 self.taken += 1;
             }
         }
         self.next = stepper.next;
         let stepped = stepper.mark;
         if let (Some(first), Some(last)) = (first, stepped) {
-            self.step_nanos = (last - first).as_nanos() as u64 / stepper.steps.max(1);
+            self.stepping = last - first;
+            self.step_nanos = self.stepping.as_nanos() as u64 / stepper.steps.max(1);
         }
         self.send(shared);
         if let (Some(before), Some(stepped)) = (before, stepped) {
@@ -408,7 +412,7 @@ struct Stepper<'a, U: Unit, C> {
 
 impl<U: Unit, C> Stepper<'_, U, C> {
     #[inline]
-    fn step(&mut self, slot: &mut Slot<U>) {
+    fn step(&mut self, slot: &mut Slot<U>, taken: bool) {
         let shared = self.shared;
         let class = usize::from(slot.class);
         let until = shared.bounds[class];
@@ -420,6 +424,7 @@ impl<U: Unit, C> Stepper<'_, U, C> {
             if let Some(mark) = &mut self.mark {
                 let now = Instant::now();
                 slot.nanos += (now - *mark).as_nanos() as u64;
+                slot.taken = taken;
                 *mark = now;
             }
         }

@@ -1,25 +1,31 @@
 //! `bench --scaling`: how fast a machine would be simulated on many workers and ranks, from the recorded cost of each unit in each epoch.
 
+mod contention;
+mod overlap;
 mod replay;
 
 use std::sync::Arc;
 
-use crate::chip::host::{LONG, barrier_nanos};
+use crate::chip::host::{LONG, RecordedEpoch, Recording, barrier_nanos};
 use crate::chip::{RunOptions, RunResult, simulate};
 use crate::config::Machine;
 use crate::frontend::Workload;
+use crate::stats::HostFacts;
 
 use super::super::compare::median;
 use super::super::{StudyError, StudyOutput};
 use super::sizes;
 
+use contention::Contention;
 use replay::{Host, Link, Recorded};
 
 /// Numbers of workers that are foretold.
 const WORKERS: [usize; 10] = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256];
+/// The most for which it is replayed what halves that overlap would gain.
+const MOST_OVERLAPPED: usize = 64;
 /// Numbers of ranks of one thread.
 const RANKS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// Nanoseconds to fetch the state of a unit, 24 KB, from another core's cache at 10 GB/s.
+/// Nanoseconds to fetch the state of a unit, 24 KB, from another core's cache at 10 GB/s, where it is not measured.
 const STEAL_NS: f64 = 2400.0;
 /// Nanoseconds of the host to send one more packet.
 const SEND_NS: f64 = 1000.0;
@@ -31,9 +37,9 @@ const CASES: [&str; 3] = ["compute", "divergent", "memory"];
 /// What the replay is told about hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingOptions {
-    /// Numbers of threads that are also measured.
+    /// Numbers of threads that are recorded, to see what they cost each other, and measured; one thread always is.
     pub threads: Vec<usize>,
-    /// Recordings of each case, of which the shortest times count, and measurements for each number of threads, of which the median counts.
+    /// Recordings, and measurements, for each number of threads; medians count.
     pub runs: usize,
     /// Microseconds between two ranks.
     pub latency_us: f64,
@@ -47,8 +53,6 @@ pub struct ScalingOptions {
 /// When the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     let machine = sizes::load(machine, overrides, &[])?;
-    let barrier_ns = options.barrier_ns.unwrap_or_else(barrier_nanos);
-    let host = Host { barrier_ns, steal_ns: STEAL_NS };
     let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
     output.columns(&[
@@ -57,20 +61,24 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &Scali
         "count",
         "speed-up",
         "measured",
+        "undisturbed",
         "longest unit allows",
         "even division allows",
+        "overlapped",
         "barrier %",
         "exchange %",
     ]);
-    output.figure("nanoseconds of a barrier for each worker", barrier_ns);
     for name in CASES {
         let case = Case { name, workload: Arc::new(sizes::workload(name, machine.gpu.sms).map_err(StudyError::Input)?), machine: &machine };
-        case.foretell(host, options, &mut output)?;
+        case.foretell(options, &mut output)?;
     }
     output.note(format!(
-        "ranks: {} us between two of them, {SEND_NS} ns per further packet, {MESSAGE_NS} ns per message; a unit taken from another worker costs {STEAL_NS} ns more",
+        "ranks: {} us between two of them, {SEND_NS} ns per further packet, {MESSAGE_NS} ns per message; without enough units that were taken from \
+         another worker one is assumed to cost {STEAL_NS} ns more",
         options.latency_us
     ));
+    output.note("overlapped: the speed-up if an epoch of one half of the machine waited for the other half's epoch before alone; the engine does not do this".to_owned());
+    output.note("measured: medians of interleaved runs; undisturbed: sums over epochs of the median of each, which a pause in less than half of the runs does not change".to_owned());
     Ok(output)
 }
 
@@ -80,19 +88,98 @@ struct Case<'a> {
     machine: &'a Machine,
 }
 
-/// A recorded run with what the replay reads of its units.
+/// A run recorded on one worker, with what the replay reads of its units, and what several workers cost each other in it.
 struct Tape {
     result: RunResult,
     shard_of: Vec<u32>,
     kind_of: Vec<&'static str>,
     long_of: Vec<bool>,
     traffic: Vec<(usize, usize, u64)>,
+    /// By number of workers, ascending.
+    contention: Vec<(usize, Contention)>,
+}
+
+/// Seconds of runs on a number of threads.
+struct Measured {
+    threads: usize,
+    /// The median over runs.
+    seconds: f64,
+    /// The sum over epochs of the median of each.
+    undisturbed: f64,
+}
+
+/// What was recorded and measured of a case.
+struct Records {
+    /// With the halves of the machine in turn, and with all units in every epoch.
+    in_halves: Tape,
+    together: Tape,
+    /// The first is that of one thread.
+    measured: Vec<Measured>,
+    barrier_ns: f64,
+}
+
+/// What a row of the table compares a replay with: nanoseconds, but for speed-ups that were measured.
+struct Bounds {
+    critical: f64,
+    overlapped: Option<f64>,
+    /// Of whole runs and of undisturbed epochs.
+    measured: Option<(f64, f64)>,
+}
+
+impl Measured {
+    fn of(threads: usize, runs: Vec<RunResult>) -> Self {
+        let seconds: Vec<f64> = runs.iter().map(|run| run.host.simulate_seconds).collect();
+        let took = |recording: &Recording| recording.epochs.iter().map(|epoch| f64::from(epoch.took)).sum::<f64>() / 1e9;
+        let undisturbed = Recording::medians(&recordings(runs)).map_or(f64::NAN, |medians| took(&medians));
+        Self { threads, seconds: median(&seconds).unwrap_or(f64::NAN), undisturbed }
+    }
+}
+
+fn recordings(runs: Vec<RunResult>) -> Vec<Recording> {
+    runs.into_iter().filter_map(|run| run.costs).map(|costs| costs.recorded).collect()
 }
 
 impl Tape {
-    fn recorded(&self) -> Option<Recorded<'_>> {
-        let epochs = &self.result.costs.as_ref()?.recorded.epochs;
-        Some(Recorded { epochs, shard_of: &self.shard_of, kind_of: &self.kind_of, long_of: &self.long_of, traffic: &self.traffic })
+    /// Of runs on each of `counts` workers, the first of which is one.
+    fn of(counts: &[usize], runs: Vec<Vec<RunResult>>) -> Result<Self, StudyError> {
+        let nothing = || StudyError::Nothing("nothing was recorded".into());
+        let mut runs = runs.into_iter();
+        let mut of_one = runs.next().unwrap_or_default();
+        let mut result = of_one.pop().ok_or_else(nothing)?;
+        let recording = result.costs.as_mut().ok_or_else(nothing)?;
+        let mut all = recordings(of_one);
+        all.push(recording.recorded.clone());
+        recording.recorded = Recording::medians(&all).ok_or_else(nothing)?;
+        let (shard_of, kind_of): (_, Vec<_>) = recording.units.iter().map(|unit| (unit.shard, unit.kind)).unzip();
+        let long_of = recording.units.iter().map(|unit| unit.cost >= LONG).collect();
+        let traffic = recording.recorded.traffic.iter().map(|(from, to, count)| (from.index(), to.index(), *count)).collect();
+        let halves = result.host.halves;
+        let alike = counts[1..].iter().zip(runs).filter(|(_, runs)| runs.iter().all(|run| run.host.halves == halves));
+        let found = |(count, runs): (&usize, Vec<RunResult>)| {
+            Contention::of(&recording.recorded, &recordings(runs), *count, &kind_of).map(|contention| (*count, contention))
+        };
+        let contention = alike.filter_map(found).collect();
+        Ok(Self { contention, shard_of, kind_of, long_of, traffic, result })
+    }
+
+    fn epochs(&self) -> &[RecordedEpoch] {
+        self.result.costs.as_ref().map_or(&[], |costs| &costs.recorded.epochs)
+    }
+
+    /// What `workers` workers cost each other: what as many do, or the next fewer that were recorded, or the next more.
+    fn contention(&self, workers: usize) -> Option<&Contention> {
+        let known = self.contention.iter().rfind(|(count, _)| *count <= workers).or(self.contention.first());
+        known.map(|(_, contention)| contention).filter(|_| workers > 1)
+    }
+
+    /// The epochs with the times that they have on `workers` workers.
+    fn on(&self, workers: usize) -> Vec<RecordedEpoch> {
+        let known = self.contention(workers);
+        known.map_or_else(|| self.epochs().to_vec(), |contention| contention.applied(self.epochs(), &self.kind_of, workers))
+    }
+
+    fn recorded<'a>(&'a self, epochs: &'a [RecordedEpoch]) -> Recorded<'a> {
+        Recorded { epochs, shard_of: &self.shard_of, kind_of: &self.kind_of, long_of: &self.long_of, traffic: &self.traffic }
     }
 
     fn name(&self, unit: Option<usize>) -> &str {
@@ -106,107 +193,120 @@ impl Case<'_> {
         simulate(self.machine, &self.workload, options).map_err(|error| StudyError::Input(error.to_string()))
     }
 
-    /// Records the run in the epochs that `epoch` asks for, several times: every run is the same, so the shortest time of each unit and epoch
-    /// is the one that nothing else on the host disturbed.
-    fn record(&self, epoch: Option<u64>, runs: usize) -> Result<Tape, StudyError> {
-        let once = || self.run(RunOptions { record: true, epoch, ..RunOptions::default() });
-        let mut result = once()?;
-        for _ in 1..runs {
-            if let (Some(all), Some(more)) = (&mut result.costs, once()?.costs) {
-                all.recorded.shorten(&more.recorded);
+    /// Records and measures the run, each several times, on one thread and on each number of `options.threads`: with the halves of the machine
+    /// in turn, with all units in every epoch of `lookahead` cycles, and measured. All of them take turns, since what the host does otherwise, and
+    /// which of its cores it gives, changes with time.
+    fn record(&self, lookahead: u64, options: &ScalingOptions) -> Result<Records, StudyError> {
+        let mut counts = vec![1];
+        counts.extend(options.threads.iter().copied().filter(|count| *count > 1));
+        counts.sort_unstable();
+        counts.dedup();
+        let mut rounds: [Vec<Vec<RunResult>>; 3] = std::array::from_fn(|_| counts.iter().map(|_| Vec::new()).collect());
+        let mut barriers = Vec::new();
+        for _ in 0..options.runs.max(1) {
+            barriers.push(options.barrier_ns.unwrap_or_else(barrier_nanos));
+            for (epoch, of_counts) in [None, Some(lookahead), None].into_iter().zip(&mut rounds) {
+                for (runs, &threads) in of_counts.iter_mut().zip(&counts) {
+                    runs.push(self.run(RunOptions { record: true, epoch, threads, ..RunOptions::default() })?);
+                }
             }
         }
-        let Some(recording) = &result.costs else { return Err(StudyError::Nothing("nothing was recorded".into())) };
-        let (shard_of, kind_of) = recording.units.iter().map(|unit| (unit.shard, unit.kind)).unzip();
-        let long_of = recording.units.iter().map(|unit| unit.cost >= LONG).collect();
-        let traffic = recording.recorded.traffic.iter().map(|(from, to, count)| (from.index(), to.index(), *count)).collect();
-        Ok(Tape { shard_of, kind_of, long_of, traffic, result })
+        let [in_halves, together, measured] = rounds;
+        let measured = counts.iter().zip(measured).map(|(threads, runs)| Measured::of(*threads, runs)).collect();
+        Ok(Records {
+            in_halves: Tape::of(&counts, in_halves)?,
+            together: Tape::of(&counts, together)?,
+            measured,
+            barrier_ns: median(&barriers).unwrap_or(f64::NAN),
+        })
     }
 
-    /// Whether so many workers step the machine in two halves.
-    fn in_halves(&self, threads: usize) -> Result<bool, StudyError> {
-        Ok(self.run(RunOptions { threads, max_cycles: Some(1), ..RunOptions::default() })?.host.halves)
+    /// How so many workers step the machine.
+    fn facts(&self, threads: usize) -> Result<HostFacts, StudyError> {
+        Ok(self.run(RunOptions { threads, max_cycles: Some(1), ..RunOptions::default() })?.host)
     }
 
-    fn foretell(&self, host: Host, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
-        let halves = self.record(None, options.runs)?;
-        let lookahead = halves.result.host.lookahead_cycles;
-        let whole = self.record(Some(lookahead), options.runs)?;
-        let (Some(in_halves), Some(together)) = (halves.recorded(), whole.recorded()) else {
-            return Err(StudyError::Nothing("nothing was recorded".into()));
-        };
-        let one = in_halves.on_one();
-        let measured = self.measure(options)?;
-        let (critical, unit) = together.critical(|_| true);
-        let (network, net) = together.critical(|kind| kind == "network");
+    fn foretell(&self, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
+        let lookahead = self.facts(1)?.lookahead_cycles;
+        let Records { in_halves, together, measured, barrier_ns } = self.record(lookahead, options)?;
+        output.figure(&format!("{}: nanoseconds of a barrier for each worker", self.name), barrier_ns);
+        let one = in_halves.recorded(in_halves.epochs()).on_one();
         let mut still_halves = true;
         for workers in WORKERS {
-            still_halves &= workers <= 8 && self.in_halves(workers)?;
-            let recorded = if still_halves { &in_halves } else { &together };
-            let (replayed, longest) = (recorded.on_workers(workers, host), recorded.critical(|_| true).0);
-            let found = measured.iter().find(|(threads, _)| *threads == workers).map(|(_, speed_up)| *speed_up);
-            self.row(output, "workers", workers, one, &replayed, longest, found);
-            if let Some(found) = found.filter(|_| workers > 1) {
-                let off = 100.0 * (one / replayed.total / found - 1.0);
-                output.figure(&format!("{}: foretold against measured speed-up of {workers} threads, %", self.name), off);
+            still_halves &= workers <= 8 && self.facts(workers)?.halves;
+            let tape = if still_halves { &in_halves } else { &together };
+            let epochs = tape.on(workers);
+            let recorded = tape.recorded(&epochs);
+            let steal_ns = tape.contention(workers).and_then(|contention| contention.taken_ns).unwrap_or(STEAL_NS);
+            let host = Host { barrier_ns, steal_ns };
+            let replayed = recorded.on_workers(workers, host);
+            // Not where halves take turns.
+            let overlapped = (!still_halves && workers <= MOST_OVERLAPPED).then(|| recorded.overlapped(workers, host));
+            let found = measured.iter().find(|found| found.threads == workers).zip(measured.first());
+            let found = found.map(|(found, alone)| (alone.seconds / found.seconds, alone.undisturbed / found.undisturbed));
+            let bounds = Bounds { critical: recorded.critical(|_| true).0, overlapped, measured: found };
+            self.row(output, "workers", workers, one, &replayed, bounds);
+            if let Some((whole, undisturbed)) = found.filter(|_| workers > 1) {
+                let off = |speed_up: f64| 100.0 * (one / replayed.total / speed_up - 1.0);
+                output.figure(&format!("{}: foretold against measured speed-up of {workers} threads, %", self.name), off(whole));
+                output.figure(&format!("{}: foretold against undisturbed speed-up of {workers} threads, %", self.name), off(undisturbed));
             }
         }
         let link = Link { latency_ns: options.latency_us * 1e3, send_ns: SEND_NS, message_ns: MESSAGE_NS };
+        let recorded = together.recorded(together.epochs());
+        let (critical, unit) = recorded.critical(|_| true);
+        let (network, net) = recorded.critical(|kind| kind == "network");
         for ranks in RANKS {
-            let (replayed, crossing) = together.on_ranks(ranks, link);
-            self.row(output, "ranks", ranks, one, &replayed, critical, None);
+            let (replayed, crossing) = recorded.on_ranks(ranks, link);
+            self.row(output, "ranks", ranks, one, &replayed, Bounds { critical, overlapped: None, measured: None });
             if ranks == 2 {
                 output.figure(&format!("{}: share of messages between two ranks, %", self.name), 100.0 * crossing);
             }
         }
-        let epochs = together.epochs.len().max(1) as f64;
+        self.bounds(&in_halves, "in two halves", output);
+        self.bounds(&together, "all in every epoch", output);
+        let epochs = together.epochs().len().max(1) as f64;
         output.figure(
             &format!("{}: microseconds of an epoch of {lookahead} cycles on one thread", self.name),
-            together.on_one() / epochs / 1e3,
+            recorded.on_one() / epochs / 1e3,
         );
-        output
-            .figure(&format!("{}: speed-up that the longest unit of each epoch allows ({})", self.name, whole.name(unit)), one / critical);
-        output.figure(&format!("{}: speed-up that the networks allow ({})", self.name, whole.name(net)), one / network);
+        let longest = format!("{}: speed-up that the longest unit of each epoch allows ({})", self.name, together.name(unit));
+        output.figure(&longest, one / critical);
+        output.figure(&format!("{}: speed-up that the networks allow ({})", self.name, together.name(net)), one / network);
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the cells of a row")]
-    fn row(
-        &self,
-        output: &mut StudyOutput,
-        way: &str,
-        count: usize,
-        one: f64,
-        replayed: &replay::Replayed,
-        critical: f64,
-        measured: Option<f64>,
-    ) {
+    /// What workers cost each other.
+    fn bounds(&self, tape: &Tape, way: &str, output: &mut StudyOutput) {
+        for (workers, contention) in &tape.contention {
+            let about = |what: &str| format!("{}, {way}, {workers} workers: {what}", self.name);
+            for (kind, factor) in &contention.steps {
+                output.figure(&about(&format!("time of a step of kind {kind} relative to one worker")), *factor);
+            }
+            output.figure(&about("nanoseconds more for a message from another worker"), contention.message_ns);
+            if let Some(nanos) = contention.taken_ns {
+                output.figure(&about("nanoseconds more for a unit that another worker takes"), nanos);
+            }
+        }
+    }
+
+    fn row(&self, output: &mut StudyOutput, way: &str, count: usize, one: f64, replayed: &replay::Replayed, bounds: Bounds) {
+        let Bounds { critical, overlapped, measured } = bounds;
         let percent = |part: f64| format!("{:.1}", 100.0 * part / replayed.total);
+        let known = |speed_up: Option<f64>| speed_up.map_or_else(|| "-".to_owned(), |speed_up| format!("{speed_up:.2}"));
         output.row(vec![
             self.name.to_owned(),
             way.to_owned(),
             count.to_string(),
             format!("{:.2}", one / replayed.total),
-            measured.map_or_else(|| "-".to_owned(), |measured| format!("{measured:.2}")),
+            known(measured.map(|(whole, _)| whole)),
+            known(measured.map(|(_, undisturbed)| undisturbed)),
             format!("{:.1}", one / critical),
             format!("{:.1}", one / (replayed.even + replayed.serial)),
+            known(overlapped.map(|overlapped| one / overlapped)),
             percent(replayed.barrier),
             percent(replayed.exchange),
         ]);
-    }
-
-    /// Measured speed-ups over one thread: medians of interleaved runs.
-    fn measure(&self, options: &ScalingOptions) -> Result<Vec<(usize, f64)>, StudyError> {
-        let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); options.threads.len()];
-        for _ in 0..options.runs.max(1) {
-            for (of_count, &threads) in seconds.iter_mut().zip(&options.threads) {
-                of_count.push(self.run(RunOptions { threads, ..RunOptions::default() })?.host.simulate_seconds);
-            }
-        }
-        let medians: Vec<f64> = seconds.iter().map(|of_count| median(of_count).unwrap_or(f64::NAN)).collect();
-        let one = options.threads.iter().position(|&threads| threads == 1).map(|at| medians[at]);
-        let Some(one) = one else { return Ok(Vec::new()) };
-        Ok(options.threads.iter().copied().zip(medians.iter().map(|seconds| one / seconds)).collect())
     }
 }
 

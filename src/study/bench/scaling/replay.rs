@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use crate::chip::host::{RecordedEpoch, ShardCost, improve, left_to_owner, place};
 
 /// Epochs between two checks of the balance, as in the engine.
-const BALANCE_EVERY: usize = 16;
+pub(super) const BALANCE_EVERY: usize = 16;
 
 /// What more than one worker costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +78,7 @@ impl Recorded<'_> {
         (of_units.iter().sum(), longest)
     }
 
-    fn shard_costs(&self) -> Vec<ShardCost> {
+    pub(super) fn shard_costs(&self) -> Vec<ShardCost> {
         let shards = self.shard_of.iter().map(|shard| *shard as usize + 1).max().unwrap_or(0);
         let mut costs = vec![ShardCost { kind: "", cost: 0.0 }; shards];
         for (shard, kind) in self.shard_of.iter().zip(self.kind_of) {
@@ -148,7 +148,7 @@ impl Recorded<'_> {
 }
 
 /// Nanoseconds of stepping units in an epoch.
-fn stepping(epoch: &RecordedEpoch) -> f64 {
+pub(super) fn stepping(epoch: &RecordedEpoch) -> f64 {
     epoch.units.iter().map(|(_, nanos)| f64::from(*nanos)).sum()
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     fn epochs(costs: &[u32], rest: u32) -> Vec<RecordedEpoch> {
         let units: Vec<(UnitId, u32)> = (0..).map(UnitId).zip(costs.iter().copied()).collect();
-        vec![RecordedEpoch { units, exchanging: 0, rest, messages: 0 }; 40]
+        vec![RecordedEpoch { units, rest, ..RecordedEpoch::default() }; 40]
     }
 
     fn recorded<'a>(epochs: &'a [RecordedEpoch], shards: &'a [u32], kinds: &'a [&'static str]) -> Recorded<'a> {
