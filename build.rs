@@ -12,8 +12,8 @@ mod git;
 fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let (mut sources, mut simulator) = (Digest::default(), Digest::default());
-    // What samples whole runs, and what compares runs: no run of the simulator depends on it.
-    let above: Vec<_> = ["src/sample", "src/study"].map(|folder| Path::new(&root).join(folder)).into();
+    // What samples, compares and asks for runs: no whole run depends on it.
+    let above: Vec<_> = ["src/cli", "src/sample", "src/study"].map(|folder| Path::new(&root).join(folder)).into();
     for watched in ["build.rs", "Cargo.toml", "Cargo.lock", "src", "host", "sync", "state", "state-derive", "configs"] {
         watch(&Path::new(&root).join(watched));
         sources.add(&Path::new(&root).join(watched), &[]);
