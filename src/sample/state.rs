@@ -25,8 +25,6 @@ pub(super) const OF_STRATUM: usize = 2;
 
 /// First launches that are simulated as they are, for each group: the first of all finds no data in the caches, the second not all.
 const START: usize = 2;
-/// The share of the warp instructions up to which they are as many; above it there is one for each group.
-const SHORT_START: f64 = 0.02;
 /// The share of the warp instructions that the start has at most.
 pub(super) const LONGEST_START: f64 = 0.1;
 /// Core cycles from the end of a launch until the LLC has got what skipped launches left, at most, besides the latency of decisions.
@@ -127,19 +125,9 @@ impl<'a> State<'a> {
             rounds: 0,
             launches,
         };
-        let start = state.shortest_start();
-        state.restart(start);
+        let most = ((state.launches.len() as f64 * LONGEST_START) as usize).max(1);
+        state.restart(most.min(START * groups(&state.launches, 1).len()));
         state
-    }
-
-    /// How many first launches are simulated as they are.
-    fn shortest_start(&self) -> usize {
-        let most = ((self.launches.len() as f64 * LONGEST_START) as usize).max(1);
-        let kinds = groups(&self.launches, 1).len();
-        let work = |launches: &[Launch]| launches.iter().map(|launch| launch.warp_instructions as f64).sum::<f64>();
-        let all = work(&self.launches);
-        let twice = most.min(START * kinds);
-        if work(&self.launches[..twice]) <= SHORT_START * all { twice } else { most.min(kinds) }
     }
 
     /// Forgets what was measured, and begins with the first `start` launches simulated as they are.
