@@ -131,7 +131,7 @@ impl Long {
 
     /// Whether by the misses of its head segments did not settle for long enough.
     pub(super) fn settled_too_short(&self, head: &Reached) -> bool {
-        !self.measured && self.corrected(head).settle() as f64 > LONGER * self.settle() as f64
+        !self.measured && self.corrected(head).turnover() as f64 > LONGER * self.settle() as f64
     }
 
     /// The waves that so many instructions are.
