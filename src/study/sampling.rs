@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
     on_few(case("scalarProd-long", "sdk/scalarProd.toml", &[("vectors", 65_536), ("length", 256), ("ctas", 65_536)])),
     case("3DConvolution-long", "polybench/3DConvolution.toml", &[("n", 340)]),
     case("sortingNetworks-long", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9), ("lengths", 10)]),
-    on_few(case("2DConvolution-long", "polybench/2DConvolution.toml", &[("n", 12_288)])),
+    on_few(case("2DConvolution-long", "polybench/2DConvolution.toml", &[("n", 8192)])),
     on_few(case("dct8x8-long", "sdk/dct8x8.toml", &[("n", 6144)])),
     on_few(case("backprop-long", "rodinia/backprop.toml", &[("n", 1_048_560), ("steps", 2)])),
     on_few(case("cp-long", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 2048)])),
