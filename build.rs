@@ -1,21 +1,26 @@
 //! Tells the program which commit it was built from: its hash, with `-dirty` when files differ from it, or `unknown` where
 //! there is no repository (a release tarball, a copy inside another project) or no git. A development build is told nothing and looks when it
-//! is asked, so that a commit does not make cargo compile everything anew. Every build is told a digest of its sources.
+//! is asked, so that a commit does not make cargo compile everything anew. Every build is told a digest of its sources, and one of those that
+//! whole runs depend on.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[path = "src/report/git.rs"]
 mod git;
 
 fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let mut sources = Digest::default();
+    let (mut sources, mut simulator) = (Digest::default(), Digest::default());
+    // What samples, compares and asks for runs: no whole run depends on it.
+    let above: Vec<_> = ["src/cli", "src/sample", "src/study"].map(|folder| Path::new(&root).join(folder)).into();
     for watched in ["build.rs", "Cargo.toml", "Cargo.lock", "src", "host", "sync", "state", "state-derive", "configs"] {
         watch(&Path::new(&root).join(watched));
-        sources.add(&Path::new(&root).join(watched));
+        sources.add(&Path::new(&root).join(watched), &[]);
+        simulator.add(&Path::new(&root).join(watched), &above);
     }
     println!("cargo::rustc-env=WARPSHARD_SOURCES={:016x}{:016x}", sources.0, sources.1);
+    println!("cargo::rustc-env=WARPSHARD_SIMULATOR={:016x}{:016x}", simulator.0, simulator.1);
     if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         println!("cargo::rustc-env=WARPSHARD_COMMIT=");
         return;
@@ -45,12 +50,15 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a file, or all files of a folder by name; what does not exist adds nothing.
-    fn add(&mut self, path: &Path) {
+    /// Adds a file, or all files of a folder by name, but for those of `without`; what does not exist adds nothing.
+    fn add(&mut self, path: &Path, without: &[PathBuf]) {
+        if without.iter().any(|other| other == path) {
+            return;
+        }
         if let Ok(entries) = fs::read_dir(path) {
             let mut inside: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
             inside.sort();
-            inside.iter().for_each(|path| self.add(path));
+            inside.iter().for_each(|path| self.add(path, without));
         } else if let Ok(contents) = fs::read(path) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             self.bytes(name.as_bytes());

@@ -157,7 +157,8 @@ fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
     let (machine, workload) =
         (machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]), program("rodinia/gaussian.toml", &[("n", "96")]));
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let result = sampled(&machine, &workload, &Options::default(), 1).unwrap().outcome;
+    let options = Options { error: 0.02, ..Options::default() };
+    let result = sampled(&machine, &workload, &options, 1).unwrap().outcome;
     let facts = result.sampled.as_ref().unwrap();
     assert_eq!(result.ended_by, EndedBy::Sampled);
     assert!(facts.fraction() < 0.5 && facts.measured < facts.launches / 2, "{facts:?}");

@@ -15,7 +15,7 @@ use crate::chip::{self, RunOptions};
 use crate::config::{Loaded, Machine, input};
 use crate::frontend::sass::DecodeClock;
 use crate::frontend::{Part, Workload, mix};
-use crate::report::store::stored;
+use crate::report::store::{SOURCES, stored};
 use crate::stats::{Alone, Outcome};
 
 use super::args::RunArgs;
@@ -199,7 +199,7 @@ pub(super) fn add_alone(outcome: &mut Outcome, loaded: &Loaded, args: &RunArgs, 
                 String::new()
             })
         };
-        let result = stored(Some(Path::new(ALONE)), &key, run);
+        let result = stored(Some(Path::new(ALONE)), SOURCES, &key, run);
         if let Some(failure) = failure {
             return Err(failure);
         }

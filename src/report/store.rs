@@ -18,16 +18,22 @@ struct Stored<T> {
     result: T,
 }
 
-/// The result that an earlier call stored in `folder` under the same `key` and build of the program, or else that of `make`.
+/// The sources of the build.
+pub(crate) const SOURCES: &str = env!("WARPSHARD_SOURCES");
+/// The same without those that sample and compare runs, which no whole run depends on.
+pub(crate) const SIMULATOR: &str = env!("WARPSHARD_SIMULATOR");
+
+/// The result that an earlier call stored in `folder` under the same `key` and `sources` of the program, or else that of `make`.
 ///
 /// # Errors
 /// Those of `make`.
 pub(crate) fn stored<T: Serialize + DeserializeOwned>(
     folder: Option<&Path>,
+    sources: &str,
     key: &str,
     make: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    let key = format!("{} {}\n{key}", env!("CARGO_PKG_VERSION"), env!("WARPSHARD_SOURCES"));
+    let key = format!("{} {sources}\n{key}", env!("CARGO_PKG_VERSION"));
     let mut hasher = FxHasher::default();
     key.hash(&mut hasher);
     let path = folder.map(|folder| folder.join(format!("{:016x}.json", hasher.finish())));
@@ -62,16 +68,17 @@ mod tests {
     #[test]
     fn a_result_is_simulated_once_per_key() {
         let folder = tempfile::tempdir().unwrap();
-        let get = |of: &str, value: u32| stored(Some(folder.path()), of, || Ok(value));
+        let get = |of: &str, value: u32| stored(Some(folder.path()), SOURCES, of, || Ok(value));
         assert_eq!([get("a", 1), get("a", 2), get("b", 3)], [Ok(1), Ok(1), Ok(3)]);
-        assert_eq!(stored::<u32>(Some(folder.path()), "c", || Err("broken".into())), Err("broken".into()));
+        assert_eq!(stored::<u32>(Some(folder.path()), SOURCES, "c", || Err("broken".into())), Err("broken".into()));
         assert_eq!(get("c", 4), Ok(4), "a failure is not stored");
+        assert_eq!(stored(Some(folder.path()), SIMULATOR, "a", || Ok(5)), Ok(5), "other sources are another key");
     }
 
     #[test]
     fn a_file_with_another_key_or_broken_content_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let get = |value: u32| stored(Some(folder.path()), "a", || Ok(value));
+        let get = |value: u32| stored(Some(folder.path()), SOURCES, "a", || Ok(value));
         assert_eq!(get(1), Ok(1));
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         fs::write(&file, r#"{"key":"x","result":9}"#).unwrap();

@@ -85,7 +85,8 @@ impl State<'_> {
         let launches = long.len();
         let plan = |launch: usize| {
             let mut random = Rng::keyed(self.options.seed, &[0x70_6172_7473, launch as u64, u64::from(self.rounds)]);
-            (launch, self.long[&launch].plan(launches, self.waves.get(&launch).copied(), &mut random))
+            let again = self.begun.contains_key(&launch) || self.samples.contains_key(&launch);
+            (launch, self.long[&launch].plan(launches, again, self.waves.get(&launch).copied(), &mut random))
         };
         long.into_iter().map(plan).collect()
     }

@@ -20,6 +20,10 @@ use crate::base::Rng;
 const SETTLE: u64 = 2;
 const MEASURED: u64 = 2;
 const SHARED: u64 = 1;
+/// Times that settling or a measured span becomes longer, at most, so that it is whole rows of the grid.
+const ROWS: u64 = 4;
+/// CTAs that are simulated and not measured for each that is measured, at first.
+const OTHERS: u64 = 3;
 /// Segments of a launch in each round: where it is one of few, and otherwise, or where more are not worth while.
 const SEGMENTS: u64 = 6;
 const FEWEST: u64 = 5;
@@ -36,7 +40,7 @@ const FEW: usize = 2;
 const LEAST: usize = 4;
 /// Times that a launch fills the LLC, from which on it counts as one that streams; and times until the LLC is full for sure, although sets
 /// fill unevenly.
-const FILLS: f64 = 4.0;
+pub(super) const FILLS: f64 = 4.0;
 const FULL: f64 = 1.5;
 /// Times that segments have to settle longer than they did, from which on they are simulated again.
 const LONGER: f64 = 1.25;
@@ -46,8 +50,9 @@ const MOST: f64 = 0.5;
 /// A launch of which parts may be simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Long {
-    /// CTAs of its grid.
+    /// CTAs of its grid, and of a row of it.
     pub(super) ctas: u64,
+    pub(super) row: u64,
     /// CTAs that the chip holds.
     pub(super) wave: u64,
     /// Sectors that its accesses touch, summed over accesses; or, where that is `measured`, those of them that are not in the LLC.
@@ -76,25 +81,39 @@ impl Long {
         if streams { (FULL * self.llc_sectors / per_cta).ceil() as u64 } else { 0 }
     }
 
+    /// So many CTAs, or as many more as make whole rows of the grid: what CTAs access, and so how long they take, often depends on their place in
+    /// a row, and CTAs of one column access the same DRAM channels (`transpose`: rates differ by a third along a row, and are 10 % higher in
+    /// the first row after a change of place).
+    fn rows(&self, ctas: u64) -> u64 {
+        let rows = ctas.div_ceil(self.row) * self.row;
+        if rows <= ROWS * ctas { rows } else { ctas }
+    }
+
     /// CTAs before the first segment.
     fn head(&self) -> u64 {
         self.turnover().max(HEAD * self.wave).max((self.ctas / OLD).min(OLDEST * self.wave))
     }
 
-    /// How many CTAs of a segment are simulated before its measured span.
-    fn settle(&self) -> u64 {
-        self.turnover().max(SETTLE * self.wave)
+    /// CTAs before the first segment where the launch is simulated again, with other segments: what its head takes is known, and segments follow
+    /// when the LLC is full.
+    fn second_head(&self) -> u64 {
+        self.turnover().max(HEAD * self.wave)
     }
 
-    /// CTAs that are simulated where each segment has so many measured waves.
-    fn simulated(&self, segments: u64, measured: u64) -> u64 {
-        let segment = self.settle() + (measured + SHARED) * self.wave;
-        self.head() + segments * segment + TAIL * self.wave
+    /// How many CTAs of a segment are simulated before its measured span.
+    fn settle(&self) -> u64 {
+        self.rows(self.turnover().max(SETTLE * self.wave))
+    }
+
+    /// CTAs that are simulated where of each segment so many are measured.
+    fn simulated(&self, head: u64, segments: u64, measured: u64) -> u64 {
+        let segment = self.settle() + measured + SHARED * self.wave;
+        head + segments * segment + TAIL * self.wave
     }
 
     /// Whether it is worth while.
     pub(super) fn is_worth_it(&self) -> bool {
-        self.simulated(FEWEST, MEASURED) as f64 <= MOST * self.ctas as f64
+        self.simulated(self.head(), FEWEST, MEASURED * self.wave) as f64 <= MOST * self.ctas as f64
     }
 
     /// The same with the misses that were counted in its head, of which there are fewer than accesses, so that it takes longer to fill the LLC.
@@ -112,7 +131,7 @@ impl Long {
 
     /// Whether by the misses of its head segments did not settle for long enough.
     pub(super) fn settled_too_short(&self, head: &Reached) -> bool {
-        !self.measured && self.corrected(head).settle() as f64 > LONGER * self.settle() as f64
+        !self.measured && self.corrected(head).turnover() as f64 > LONGER * self.settle() as f64
     }
 
     /// The waves that so many instructions are.
@@ -120,23 +139,36 @@ impl Long {
         instructions / of_launch * self.ctas as f64 / self.wave as f64
     }
 
-    /// The parts of one of so many launches where so many waves are measured, or as many as are worth while; at first half as many as
-    /// settle, so that a good part of what is simulated counts.
-    pub(super) fn plan(&self, launches: usize, waves: Option<u64>, random: &mut Rng) -> Plan {
+    /// The parts of one of so many launches where so many waves are measured, or as many as are worth while; at first a quarter of what is
+    /// simulated, and half as many as settle, so that a good part of it counts. `again` where its head is known.
+    pub(super) fn plan(&self, launches: usize, again: bool, waves: Option<u64>, random: &mut Rng) -> Plan {
         let most = (MOST * self.ctas as f64) as u64;
-        let fits = |segments: &u64| launches <= FEW && self.simulated(*segments, MEASURED) <= most;
+        let first = if again { self.second_head() } else { self.head() };
+        let least = MEASURED * self.wave;
+        let fits = |segments: &u64| launches <= FEW && self.simulated(first, *segments, least) <= most;
         let segments = (FEWEST..=SEGMENTS).rev().find(fits).unwrap_or(FEWEST);
-        let of_each = waves.map_or(self.settle() / (2 * self.wave), |waves| waves.div_ceil(segments));
-        let measured = of_each.min(most.saturating_sub(self.simulated(segments, 0)) / (segments * self.wave)).max(MEASURED);
-        let length = self.settle() + (measured + SHARED) * self.wave;
-        let (first, end) = (self.head(), self.ctas - TAIL * self.wave);
+        let others = self.simulated(first, segments, 0);
+        let at_first = (others / (OTHERS * segments)).max(self.settle() / 2);
+        let wanted = waves.map_or(at_first, |waves| (waves * self.wave).div_ceil(segments)).max(least);
+        let possible = (most.saturating_sub(others) / segments).max(least);
+        let measured = Some(self.rows(wanted)).filter(|rows| *rows <= possible).unwrap_or(wanted.min(possible));
+        let length = self.settle() + measured + SHARED * self.wave;
+        let end = self.ctas - TAIL * self.wave;
         let mut ranges: Vec<Range<u32>> = std::iter::once(0..first as u32).collect();
         let mut marks = vec![first];
-        let mut before = first;
+        let (mut before, mut end_of_last) = (first, first);
         for segment in 0..segments {
             let bound = |i: u64| first + (end - first) * i / segments;
             let (low, high) = (bound(segment), bound(segment + 1));
-            let start = low + random.below(high - low - length + 1);
+            let last = high - length;
+            // Where the row of the segment before would go on: CTAs that run together access what they do in the whole launch.
+            let aligned = low + (end_of_last % self.row + self.row - low % self.row) % self.row;
+            let start = if aligned + self.row <= last {
+                aligned + self.row * random.below((last - aligned) / self.row + 1)
+            } else {
+                low + random.below(last - low + 1)
+            };
+            end_of_last = start + length;
             ranges.push(start as u32..(start + length) as u32);
             marks.extend([before + self.settle(), before + length - SHARED * self.wave]);
             before += length;
@@ -183,7 +215,7 @@ impl Inside {
             return None;
         }
         let head = if full(head) { head } else { &spans[0][0] };
-        let fixed = [head.cycles + end.cycles - tail.cycles, head.warp_instructions + end.warp_instructions - tail.warp_instructions];
+        let fixed = Self::fixed(head, tail, end);
         let mut values = vec![0; end.values.len()];
         for pair in &spans {
             values.iter_mut().zip(&pair[1].values).zip(&pair[0].values).for_each(|((sum, after), before)| *sum += after - before);
@@ -191,6 +223,18 @@ impl Inside {
         let span = |pair: &&[Reached]| [pair[1].cycles - pair[0].cycles, pair[1].warp_instructions - pair[0].warp_instructions];
         let spans: Vec<[f64; 2]> = spans.iter().map(span).filter(|span| span[1] > 0.0).collect();
         (spans.len() >= LEAST).then_some(Self { fixed, spans, values })
+    }
+
+    /// Head and tail alone, where the LLC was full after the head.
+    pub(super) fn begun(marks: &[Reached], end: &Reached, llc_sectors: f64) -> Option<Self> {
+        let (head, tail) = (marks.first()?, marks.last()?);
+        let known = Self { fixed: Self::fixed(head, tail, end), spans: Vec::new(), values: vec![0; end.values.len()] };
+        (head.llc_misses >= FULL * llc_sectors).then_some(known)
+    }
+
+    /// Cycles and instructions of head and tail.
+    fn fixed(head: &Reached, tail: &Reached, end: &Reached) -> [f64; 2] {
+        [head.cycles + end.cycles - tail.cycles, head.warp_instructions + end.warp_instructions - tail.warp_instructions]
     }
 
     /// The same with the spans of another simulation of other parts of the launch.
@@ -231,11 +275,11 @@ impl Inside {
 mod tests {
     use super::*;
 
-    const LONG: Long = Long { ctas: 2000, wave: 10, sectors: 0.0, measured: false, llc_sectors: 1000.0 };
+    const LONG: Long = Long { ctas: 2000, row: 1, wave: 10, sectors: 0.0, measured: false, llc_sectors: 1000.0 };
 
     #[test]
     fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
-        let plan = |seed| LONG.plan(3, None, &mut Rng::keyed(seed, &[]));
+        let plan = |seed| LONG.plan(3, false, None, &mut Rng::keyed(seed, &[]));
         let Plan { ranges, marks, .. } = plan(1);
         assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
@@ -249,15 +293,39 @@ mod tests {
 
     #[test]
     fn more_waves_make_spans_longer_up_to_half_of_the_grid() {
-        let spans = |launches, ctas, waves| -> Vec<u64> {
-            let marks = Long { ctas, ..LONG }.plan(launches, waves, &mut Rng::keyed(1, &[])).marks;
+        let spans = |launches, ctas, waves: Option<u64>| -> Vec<u64> {
+            let marks = Long { ctas, ..LONG }.plan(launches, waves.is_some(), waves, &mut Rng::keyed(1, &[])).marks;
             marks[1..marks.len() - 1].chunks(2).map(|pair| pair[1] - pair[0]).collect()
         };
-        assert_eq!(spans(3, 2000, Some(21)), [50; 5]);
-        assert_eq!(spans(3, 2000, Some(1000)), [(1000 - 201) / 50 * 10; 5]);
+        assert_eq!(spans(3, 2000, Some(21)), [42; 5]);
+        assert_eq!(spans(3, 2000, Some(1000)), [(1000 - 190) / 5; 5]);
         // Of few launches more segments, as many as are worth while.
         assert_eq!((spans(2, 2000, None), spans(1, 660, None)), (vec![20; 6], vec![20; 5]));
         assert_eq!((LONG.waves(300.0, 2000.0), LONG.waves(1.0, 100.0)), (30.0, 2.0));
+    }
+
+    #[test]
+    fn segments_are_whole_rows_and_begin_where_the_row_of_the_one_before_goes_on() {
+        let plan = |row| Long { row, ..LONG }.plan(3, false, None, &mut Rng::keyed(1, &[]));
+        let Plan { ranges, marks, .. } = plan(30);
+        assert_eq!(marks[..4], [31, 61, 91, 131], "a row to settle and a row measured");
+        for pair in ranges[..6].windows(2) {
+            assert!(pair[1].start >= pair[0].end && pair[1].start % 30 == pair[0].end % 30, "{ranges:?}");
+        }
+        // Rows of many waves are not waited for, nor a grid that is one row.
+        assert_eq!((plan(90).marks[1], plan(2000).marks[1]), (51, 51));
+    }
+
+    #[test]
+    fn where_the_head_is_known_no_long_one_is_simulated_and_segments_alone_are_added() {
+        let long = Long { ctas: 20_480, ..LONG };
+        let first = |again| long.plan(1, again, None, &mut Rng::keyed(1, &[])).marks[0];
+        assert_eq!((first(false), first(true)), (320, 20));
+        let at = |cycles, warp_instructions, llc_misses| Reached { cycles, warp_instructions, llc_misses, values: vec![0] };
+        let begun = |misses| Inside::begun(&[at(500.0, 100.0, misses), at(900.0, 200.0, misses)], &at(1000.0, 210.0, misses), 1000.0);
+        assert_eq!(begun(1499.0), None, "its LLC was not full after the head");
+        let known = inside(&[2.0; 4], 0.0, 10_110.0).unwrap();
+        assert_eq!(begun(1500.0).unwrap().with(&known).cycles(10_110.0).0, 600.0 + 2.0 * 10_000.0);
     }
 
     #[test]
@@ -270,9 +338,9 @@ mod tests {
     fn a_segment_of_a_launch_that_streams_settles_until_the_llc_has_nothing_of_the_one_before() {
         // 10 sectors per CTA: 150 CTAs are one and a half times the LLC.
         let long = Long { sectors: 40_000.0, ctas: 4000, ..LONG };
-        let marks = |waves| long.plan(3, waves, &mut Rng::keyed(1, &[])).marks;
+        let marks = |waves: Option<u64>| long.plan(3, waves.is_some(), waves, &mut Rng::keyed(1, &[])).marks;
         assert_eq!(marks(Some(10))[..4], [150, 300, 320, 330 + 150]);
-        assert_eq!(marks(None)[..3], [150, 300, 370], "half as many waves are measured as settle");
+        assert_eq!(marks(None)[..3], [150, 300, 375], "half as many waves are measured as settle");
     }
 
     #[test]

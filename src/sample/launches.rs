@@ -23,8 +23,9 @@ pub(super) struct Code {
 pub(super) struct Launch {
     pub(super) index: KernelIndex,
     pub(super) code: Code,
-    /// CTAs of the grid.
+    /// CTAs of the grid, and of a row of it.
     pub(super) ctas: u32,
+    pub(super) row: u32,
     /// Warp instructions of the launch; at least 1.
     pub(super) warp_instructions: u64,
     /// Sectors of its accesses of device memory, summed over accesses.
@@ -53,6 +54,7 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
                 registers: kernel.info.registers,
             },
             ctas: kernel.info.ctas(),
+            row: kernel.info.grid.x,
             warp_instructions: warp_instructions.max(1),
             sectors: signature.sectors,
             classes: signature.classes,

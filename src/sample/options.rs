@@ -23,7 +23,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { error: 0.02, confidence: 0.95, seed: 1, warm: 0, least: 4, inside: true, caches: true }
+        Self { error: 0.04, confidence: 0.95, seed: 1, warm: 0, least: 4, inside: true, caches: true }
     }
 }
 
@@ -53,7 +53,7 @@ fn switch(text: &str) -> Option<bool> {
 impl FromStr for Options {
     type Err = OptionsError;
 
-    /// Reads "error=2%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; what is left out keeps its default.
+    /// Reads "error=4%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; what is left out keeps its default.
     fn from_str(text: &str) -> Result<Self, OptionsError> {
         let mut options = Self::default();
         let mut given = None;
@@ -63,7 +63,7 @@ impl FromStr for Options {
             let value = value.trim();
             let within = |low: f64, high: f64| share(value).filter(|share| (low..=high).contains(share));
             match key.trim() {
-                "error" => options.error = within(1e-4, 0.5).ok_or_else(|| wrong("a share of 0.01% to 50%, such as 2%"))?,
+                "error" => options.error = within(1e-4, 0.5).ok_or_else(|| wrong("a share of 0.01% to 50%, such as 4%"))?,
                 "confidence" => options.confidence = within(0.5, 0.999).ok_or_else(|| wrong("a share of 50% to 99.9%, such as 95%"))?,
                 "seed" => options.seed = value.parse().map_err(|_| wrong("a whole number"))?,
                 "warm" => {

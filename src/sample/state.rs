@@ -13,7 +13,7 @@ use super::draw;
 use super::estimate::Point;
 use super::extrapolate::{self, Launched};
 use super::history::{History, Known, Llc};
-use super::inside::{Inside, Long, Plan};
+use super::inside::{FILLS, Inside, Long, Plan};
 use super::launches::Launch;
 use super::options::Options;
 use super::ranges::of_ranges;
@@ -57,6 +57,8 @@ pub(super) struct State<'a> {
     /// The members of each stratum of each group in the order in which they are drawn.
     pub(super) drawn: Vec<Vec<Vec<usize>>>,
     pub(super) long: BTreeMap<usize, Long>,
+    /// Head and tail of long launches whose segments are not known yet.
+    pub(super) begun: BTreeMap<usize, Inside>,
     /// Waves that are measured of long launches in the next round, where other than at first.
     pub(super) waves: BTreeMap<usize, u64>,
     /// Whether caches are as skipped launches leave them: the LLC gets what these used, or holds all that the workload uses.
@@ -90,7 +92,11 @@ impl<'a> State<'a> {
         let llc_sectors = (lines * u64::from(SECTORS_PER_LINE)) as f64;
         let long = launches.iter().zip(resident).enumerate().filter_map(|(i, (launch, resident))| {
             let wave = u64::from(*resident) * u64::from(machine.gpu.sms);
-            let long = Long { ctas: u64::from(launch.ctas), wave, sectors: launch.sectors, measured: false, llc_sectors };
+            let (ctas, row) = (u64::from(launch.ctas), u64::from(launch.row));
+            // Where it streams through lines of its own, each of their sectors comes into the LLC once, however often it is accessed.
+            let own = launch.new_lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= FILLS * llc_sectors);
+            let sectors = own.map_or(launch.sectors, |own| own.min(launch.sectors));
+            let long = Long { ctas, row, wave, sectors, measured: false, llc_sectors };
             (options.inside && long.is_worth_it()).then_some((i, long))
         });
         // Later they would come into the next launch.
@@ -105,6 +111,7 @@ impl<'a> State<'a> {
             long: long.collect(),
             options,
             workload,
+            begun: BTreeMap::new(),
             waves: BTreeMap::new(),
             caches: fits || reads,
             history: (reads && (stored || !fits)).then(Arc::default),
@@ -133,6 +140,7 @@ impl<'a> State<'a> {
         });
         self.drawn = strata.collect();
         self.samples.clear();
+        self.begun.clear();
         self.unwarmed.clear();
     }
 
@@ -187,16 +195,21 @@ impl<'a> State<'a> {
     /// Takes a launch of which parts were simulated. Where these say too little, others are simulated in the next round, or all of it.
     fn take_parts(&mut self, launch: usize, launched: Launched, warmed: bool) {
         let all = self.launches[launch].warp_instructions;
-        let too_short = launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_short(head));
+        // Where the launch was simulated before, that is known.
+        let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref()).or(self.begun.get(&launch)).cloned();
+        let too_short = before.is_none() && launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_short(head));
         let known = Inside::of(&launched.marks, &launched.end, all as f64, self.llc).filter(|_| !too_short);
         let Some(known) = known else {
             let corrected = self.long.remove(&launch).and_then(|long| long.with_misses(launched.marks.first()?));
+            if corrected.is_some() && before.is_none() {
+                let begun = Inside::begun(&launched.marks, &launched.end, self.llc);
+                self.begun.extend(begun.map(|begun| (launch, begun)));
+            }
             self.long.extend(corrected.map(|long| (launch, long)));
             self.samples.remove(&launch);
             return;
         };
-        let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref());
-        let known = before.map_or(known.clone(), |before| known.with(before));
+        let known = before.map_or(known.clone(), |before| before.with(&known));
         let (value, variance, freedom) = known.cycles(all as f64);
         let point = Point { work: all as f64, value, variance, freedom };
         self.samples.insert(launch, Sample { launched: launched.completed(all, &known), point, inside: Some(known), warmed });

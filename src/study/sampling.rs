@@ -3,6 +3,8 @@
 //! Programs are executed once and recorded as native traces, which are kept; whole and sampled runs read the same file. A workload is run
 //! whole once and sampled with several seeds.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use crate::frontend::Workload;
 use crate::frontend::program::Program;
 use crate::frontend::sass::{self, NATIVE_VERSION, TraceOptions};
 use crate::report::metrics::{self, Totals};
+use crate::report::store;
 use crate::sample::{Options, SampleError, sample};
 use crate::stats::Outcome;
 
@@ -26,6 +29,30 @@ use super::{StudyError, StudyOutput};
 
 const PROGRAMS: &str = "programs";
 
+/// Warp instructions from which on a workload counts as long: one core simulates them in about a minute, so that a user would want a sample.
+const LONG: u64 = 100_000_000;
+
+/// How long a workload is, and whether it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Length {
+    /// Run for a test of stored results alone; it counts in no figure.
+    Short,
+    /// Less than [`LONG`], with figures of its own: what sampling does where a whole run is not long.
+    Medium,
+    /// [`LONG`] or more; the verdict is about these.
+    Long,
+}
+
+impl Length {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Medium => "medium",
+            Self::Long => "long",
+        }
+    }
+}
+
 /// A workload of the study: a program with its parameters, and values of the machine.
 struct Case {
     name: &'static str,
@@ -34,44 +61,83 @@ struct Case {
     machine: &'static [(&'static str, &'static str)],
     /// Whether the quick study has it.
     quick: bool,
-    /// Whether it is short, run for a test of stored results alone, and counts in no figure.
-    short: bool,
+    length: Length,
     /// Whether no part of the method was changed because of it: it has figures of its own.
     fresh: bool,
 }
 
 const fn case(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
-    Case { name, program, parameters, machine: &[], quick: false, short: false, fresh: false }
+    Case { name, program, parameters, machine: &[], quick: false, length: Length::Long, fresh: false }
+}
+
+/// The same program with a shorter input.
+const fn medium(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
+    Case { length: Length::Medium, ..case(name, program, parameters) }
 }
 
 /// Few SMs, so that a grid of some ten thousand CTAs is many waves.
 const SMALL: &[(&str, &str)] = &[("gpu.sms", "8"), ("mem.map.partitions", "4")];
 
+/// On few SMs.
+const fn on_few(case: Case) -> Case {
+    Case { machine: SMALL, ..case }
+}
+
+const fn fresh(case: Case) -> Case {
+    Case { fresh: true, ..case }
+}
+
+const fn quick(case: Case) -> Case {
+    Case { quick: true, ..case }
+}
+
 const CASES: &[Case] = &[
-    Case { quick: true, short: true, ..case("short", "parboil/stencil.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 40)]) },
-    Case { quick: true, ..case("srad_v2", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 250)]) },
-    Case { quick: true, ..case("stencil", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 150)]) },
-    case("lbm", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 100)]),
-    case("sp", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 280)]),
-    case("streamcluster", "rodinia/streamcluster.toml", &[("n", 16384), ("candidates", 800)]),
-    case("gaussian", "rodinia/gaussian.toml", &[("n", 512)]),
-    case("nw", "rodinia/nw.toml", &[("n", 4096)]),
-    case("srad_v1", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 250)]),
-    case("pathfinder", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 200)]),
-    case("cfd", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
-    Case { machine: SMALL, ..case("vecadd", "vecadd.toml", &[("n", 33_554_432)]) },
-    Case { machine: SMALL, ..case("transpose", "transpose.toml", &[("width", 4096), ("height", 4096)]) },
-    case("lud", "rodinia/lud.toml", &[("n", 1024)]),
-    case("sssp", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]),
-    case("bfs", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]),
-    Case { machine: SMALL, ..case("BlackScholes", "sdk/BlackScholes.toml", &[("n", 33_554_432), ("ctas", 262_144)]) },
-    Case { machine: SMALL, ..case("scalarProd", "sdk/scalarProd.toml", &[("vectors", 65_536), ("length", 256), ("ctas", 65_536)]) },
-    case("3DConvolution", "polybench/3DConvolution.toml", &[("n", 300)]),
-    Case { fresh: true, ..case("sortingNetworks", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9)]) },
-    Case { machine: SMALL, ..case("2DConvolution", "polybench/2DConvolution.toml", &[("n", 6144)]) },
-    Case { fresh: true, machine: SMALL, ..case("dct8x8", "sdk/dct8x8.toml", &[("n", 4096)]) },
-    Case { machine: SMALL, ..case("backprop", "rodinia/backprop.toml", &[("n", 1_048_560)]) },
-    Case { machine: SMALL, ..case("cp", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 512)]) },
+    Case { length: Length::Short, ..quick(case("short", "parboil/stencil.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 40)])) },
+    case("srad_v2-long", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 750)]),
+    case("stencil-long", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 320)]),
+    case("lbm-long", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 400)]),
+    case("sp-long", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 1400)]),
+    case("streamcluster-long", "rodinia/streamcluster.toml", &[("n", 16384), ("candidates", 800)]),
+    case("gaussian-long", "rodinia/gaussian.toml", &[("n", 512)]),
+    case("nw-long", "rodinia/nw.toml", &[("n", 6144)]),
+    case("srad_v1-long", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 480)]),
+    case("pathfinder-long", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 450)]),
+    case("cfd-long", "rodinia/cfd.toml", &[("n", 3072), ("steps", 180)]),
+    on_few(case("vecadd-long", "vecadd.toml", &[("n", 209_715_200)])),
+    on_few(case("transpose-long", "transpose.toml", &[("width", 16384), ("height", 16384)])),
+    case("lud-long", "rodinia/lud.toml", &[("n", 1536)]),
+    case("sssp-long", "lonestar/sssp.toml", &[("n", 8192), ("launches", 1400)]),
+    case("bfs-long", "lonestar/bfs.toml", &[("n", 16384), ("launches", 760)]),
+    on_few(case("BlackScholes-long", "sdk/BlackScholes.toml", &[("n", 33_554_432), ("ctas", 262_144)])),
+    on_few(case("scalarProd-long", "sdk/scalarProd.toml", &[("vectors", 65_536), ("length", 256), ("ctas", 65_536)])),
+    case("3DConvolution-long", "polybench/3DConvolution.toml", &[("n", 340)]),
+    case("sortingNetworks-long", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9), ("lengths", 10)]),
+    on_few(case("2DConvolution-long", "polybench/2DConvolution.toml", &[("n", 8192)])),
+    on_few(case("dct8x8-long", "sdk/dct8x8.toml", &[("n", 6144)])),
+    on_few(case("backprop-long", "rodinia/backprop.toml", &[("n", 1_048_560), ("steps", 2)])),
+    on_few(case("cp-long", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 2048)])),
+    fresh(on_few(case("convolutionSeparable-long", "sdk/convolutionSeparable.toml", &[("n", 8192)]))),
+    fresh(on_few(case("kmeans-long", "rodinia/kmeans.toml", &[("points", 2_457_600), ("features", 34)]))),
+    fresh(on_few(case("hotspot-long", "rodinia/hotspot.toml", &[("n", 3072)]))),
+    quick(medium("srad_v2-medium", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 250)])),
+    quick(medium("stencil-medium", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 150)])),
+    medium("lbm-medium", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 100)]),
+    medium("sp-medium", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 280)]),
+    medium("nw-medium", "rodinia/nw.toml", &[("n", 4096)]),
+    medium("srad_v1-medium", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 250)]),
+    medium("pathfinder-medium", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 200)]),
+    medium("cfd-medium", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
+    on_few(medium("vecadd-medium", "vecadd.toml", &[("n", 33_554_432)])),
+    on_few(medium("transpose-medium", "transpose.toml", &[("width", 4096), ("height", 4096)])),
+    medium("lud-medium", "rodinia/lud.toml", &[("n", 1024)]),
+    medium("sssp-medium", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]),
+    medium("bfs-medium", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]),
+    medium("3DConvolution-medium", "polybench/3DConvolution.toml", &[("n", 300)]),
+    medium("sortingNetworks-medium", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9)]),
+    on_few(medium("2DConvolution-medium", "polybench/2DConvolution.toml", &[("n", 6144)])),
+    on_few(medium("dct8x8-medium", "sdk/dct8x8.toml", &[("n", 4096)])),
+    on_few(medium("backprop-medium", "rodinia/backprop.toml", &[("n", 1_048_560)])),
+    on_few(medium("cp-medium", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 512)])),
 ];
 
 /// What is asked of the whole study.
@@ -129,20 +195,22 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         "rounds",
         "speed-up",
         "of time",
+        "whole s",
         "unwarmed %",
     ]);
-    let mut all = [Summary::default(), Summary::default()];
+    let mut all: BTreeMap<(Reverse<Length>, bool), Summary> = BTreeMap::new();
     let mut rows = Vec::new();
     for case in cases {
-        one(request, case, seeds, &mut output, &mut all[usize::from(case.fresh)], &mut rows)?;
+        one(request, case, seeds, &mut output, &mut all, &mut rows)?;
         if let Some(progress) = &request.progress {
             progress(case.name);
         }
     }
     let header = ["workload", "seed", "net cycles", "truth", "error %", "within %", "DRAM error %", "simulated"];
     output.table("runs.csv", &header, rows);
-    for (which, summary) in ["development", "fresh"].into_iter().zip(&all) {
-        summary.judge(which, &mut output);
+    for ((Reverse(length), fresh), summary) in &all {
+        let which = if *fresh { "fresh" } else { "development" };
+        summary.judge(&format!("{}, {which}", length.name()), &mut output);
     }
     Ok(output)
 }
@@ -195,7 +263,7 @@ fn one(
     case: &Case,
     seeds: u64,
     output: &mut StudyOutput,
-    all: &mut Summary,
+    all: &mut BTreeMap<(Reverse<Length>, bool), Summary>,
     rows: &mut Vec<Vec<String>>,
 ) -> Result<(), StudyError> {
     let wrong = |error: String| StudyError::Input(format!("{}: {error}", case.name));
@@ -231,12 +299,17 @@ fn one(
         launches(|run| run.launches.3),
         format!("{speed_up:.1}"),
         format!("{of_time:.1}"),
+        format!("{:.1}", truth.seconds),
         format!("{:.2}", mean(&mut runs.iter().map(|run| 100.0 * run.warming))),
     ]);
     rows.extend((1..).zip(&runs).map(|(seed, run)| run_row(case, seed, run, &truth)));
-    if case.short {
+    if case.length == Length::Short {
         return Ok(());
     }
+    if (case.length == Length::Long) != (truth.simulated >= LONG) {
+        return Err(wrong(format!("it has {} warp instructions; long workloads have {LONG} or more, the others fewer", truth.simulated)));
+    }
+    let all = all.entry((Reverse(case.length), case.fresh)).or_default();
     all.errors.push(error);
     all.hits += hits;
     all.runs += runs.len();
@@ -268,6 +341,11 @@ impl Task for OneRun<'_> {
     fn key(&self) -> Result<String, String> {
         let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program)).map_err(|error| error.to_string())?;
         Ok(format!("{self} {:?} {:?} {:08x}", self.case.parameters, self.machine, crc32fast::hash(program.as_bytes())))
+    }
+
+    fn sources(&self) -> &'static str {
+        // What a whole run comes to is no matter of how samples are drawn.
+        if self.seed.is_some() { store::SOURCES } else { store::SIMULATOR }
     }
 
     fn run(&self) -> Result<Run, String> {

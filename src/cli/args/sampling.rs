@@ -7,7 +7,7 @@ use crate::sample::Options;
 /// Whether a run is sampled.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SamplingArgs {
-    /// Simulate a sample of the launches and estimate the rest, with intervals (docs/sampling.md): error=2%, confidence=95%, seed=1, warm=0
+    /// Simulate a sample of the launches and estimate the rest, with intervals (docs/sampling.md): error=4%, confidence=95%, seed=1, warm=0
     /// launches before each measured one, least=4 measured launches of each kernel, inside=on to simulate only parts of long launches, caches=on
     /// to give the LLC what skipped launches leave there. All results are then estimates and marked so.
     #[arg(

@@ -20,6 +20,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::report::store;
+
 /// Something to simulate once. `Display` names it in progress lines and errors.
 pub(in crate::study) trait Task: fmt::Display + Sync {
     /// What it gives.
@@ -30,6 +32,11 @@ pub(in crate::study) trait Task: fmt::Display + Sync {
     /// # Errors
     /// When the task is not possible as asked, as a message for the user.
     fn key(&self) -> Result<String, String>;
+
+    /// The sources of the program that the result depends on.
+    fn sources(&self) -> &'static str {
+        store::SOURCES
+    }
 
     /// Simulates it.
     ///
@@ -90,7 +97,7 @@ impl Lab {
 
     /// Runs a task and shows how many are done; of how many, where several were asked for together.
     fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, String> {
-        let result = task.key().and_then(|key| crate::report::store::stored(self.store.as_deref(), &key, || task.run()));
+        let result = task.key().and_then(|key| store::stored(self.store.as_deref(), task.sources(), &key, || task.run()));
         let Counts { done, known } = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             counts.done += 1;
