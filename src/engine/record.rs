@@ -131,15 +131,18 @@ impl Recorder {
 }
 
 /// Nanoseconds of a barrier between two threads, for each of them: the least over batches of barriers, since the operating system may take a core
-/// away in the middle of one, and gives both threads the same core at first.
+/// away in the middle of one. The threads have cores of their own, or the system might give both the same one.
 pub fn barrier_nanos() -> f64 {
     const MEASURE: Duration = Duration::from_millis(50);
     const ROUNDS: u32 = 200;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
     let began = Instant::now();
-    let parties = EpochBarrier::new(vec![(), ()], (0u32, began, Duration::MAX), WaitPolicy::for_threads(2, cores));
+    let parties = EpochBarrier::new(vec![(), ()], (0u32, began, Duration::MAX), WaitPolicy::for_threads(2, cores.len()));
     let left = std::thread::scope(|scope| {
-        let run = |mut party: warpshard_sync::Party<(), (u32, Instant, Duration)>| {
+        let run = |mut party: warpshard_sync::Party<(), (u32, Instant, Duration)>, core: Option<core_affinity::CoreId>| {
+            if let Some(core) = core {
+                core_affinity::set_for_current(core);
+            }
             while party.both().1.1 - began < MEASURE {
                 let waited = party.wait(|(rounds, mark, least), _| {
                     *rounds += 1;
@@ -152,7 +155,8 @@ pub fn barrier_nanos() -> f64 {
             }
             party.finish()
         };
-        let threads: Vec<_> = parties.into_iter().map(|party| scope.spawn(move || run(party))).collect();
+        let own = [0, 1].map(|thread| cores.get(thread).copied());
+        let threads: Vec<_> = parties.into_iter().zip(own).map(|(party, core)| scope.spawn(move || run(party, core))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).next()
     });
     left.map_or(f64::NAN, |(_, (.., least))| least.as_nanos() as f64 / f64::from(ROUNDS) / 2.0)
