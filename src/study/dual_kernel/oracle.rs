@@ -88,7 +88,7 @@ impl Chain<'_> {
         let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
         let to = Arc::clone(&kept);
         let mut options = RunOptions {
-            max_cycles: Some(until.map_or(self.cell.longest(), |until| until + 1)),
+            max_cycles: Some(end(self.cell.longest(), from.as_ref().map(|(at, _)| *at), until)),
             controllers: vec![self.cell.policy(self.per_us, knowledge)?],
             ..RunOptions::default()
         };
@@ -103,6 +103,12 @@ impl Chain<'_> {
         let state = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok((outcome, until.zip(state)))
     }
+}
+
+/// The cycle at which a run ends: after that in which its state is saved, else that of the longest run. A chain may be there already, since it goes
+/// on for a span after every request.
+fn end(longest: u64, from: Option<u64>, until: Option<u64>) -> u64 {
+    until.unwrap_or((longest - 1).max(from.unwrap_or(0))) + 1
 }
 
 /// What a timeline says of a request.
@@ -143,6 +149,12 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_that_went_on_beyond_the_longest_run_ends_at_once() {
+        assert_eq!([end(1000, None, None), end(1000, Some(990), None), end(1000, Some(1010), None)], [1000, 1000, 1011]);
+        assert_eq!(end(1000, Some(1010), Some(1050)), 1051);
+    }
 
     #[test]
     fn a_request_has_the_ctas_that_drain_and_when_ctas_end() {
