@@ -119,7 +119,9 @@ pub struct LaunchCounts {
     pub sectors: Option<u64>,
     /// Its instructions by the class of their opcodes; `None` where not known.
     pub classes: Option<[u64; OpClass::COUNT]>,
-    /// Lines of device memory that it uses and no launch before it, at most; `None` where not known.
+    /// Lines of device memory that it uses; `None` where not known.
+    pub lines: Option<u64>,
+    /// Those of them that no launch before it uses, at most; `None` where not known.
     pub new_lines: Option<u64>,
 }
 

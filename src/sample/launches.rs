@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::base::{CtaIndex, KernelIndex};
+use crate::base::{CtaIndex, KernelIndex, SECTORS_PER_LINE};
 use crate::frontend::{Dim3, Kernel, LaunchCounts, OpClass, Workload, count_classes, touches};
+
+use super::inside::FILLS;
 
 /// The code and the resources of a launch: launches of one group have the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +34,19 @@ pub(super) struct Launch {
     pub(super) sectors: f64,
     /// Its instructions by the class of their opcodes.
     pub(super) classes: [f64; OpClass::COUNT],
-    /// Lines that it uses and no launch before it, about; `None` where that is not known.
+    /// Lines that it uses, about; `None` where that is not known.
+    pub(super) lines: Option<f64>,
+    /// Those of them that no launch before it uses, about; `None` where that is not known.
     pub(super) new_lines: Option<f64>,
+}
+
+impl Launch {
+    /// Sectors that it brings into an LLC of so many, about. Where it streams through its lines, each of their sectors comes once, however often it is
+    /// accessed, and whichever launch used it before.
+    pub(super) fn fetches(&self, llc_sectors: f64) -> f64 {
+        let own = self.lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= FILLS * llc_sectors);
+        own.map_or(self.sectors, |own| own.min(self.sectors))
+    }
 }
 
 /// The launches of a workload in their order.
@@ -58,6 +71,7 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
             warp_instructions: warp_instructions.max(1),
             sectors: signature.sectors,
             classes: signature.classes,
+            lines: signature.lines,
             new_lines: signature.new_lines,
         })
     };
@@ -69,6 +83,7 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
 struct Signature {
     sectors: f64,
     classes: [f64; OpClass::COUNT],
+    lines: Option<f64>,
     new_lines: Option<f64>,
 }
 
@@ -98,9 +113,9 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
     let ctas = kernel.info.ctas();
     let lines = &mut probed.lines;
     let counted = match kernel.source.counts() {
-        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), new_lines }) => {
-            let new_lines = new_lines.map(|lines| lines as f64);
-            (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })
+        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), lines, new_lines }) => {
+            let [lines, new_lines] = [lines, new_lines].map(|lines| lines.map(|lines| lines as f64));
+            (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), lines, new_lines })
         }
         // CTAs spread over the grid stand for the others.
         Some(known) => {
@@ -118,8 +133,13 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
             let (count, read) = read(kernel, chosen.into_iter(), lines);
             kernel.source.choose(None);
             let factor = known.warp_instructions as f64 / count.max(1) as f64;
-            let new_lines = read.new_lines.map(|lines| lines * f64::from(ctas) / f64::from(probes));
-            let signature = Signature { sectors: read.sectors * factor, classes: read.classes.map(|count| count * factor), new_lines };
+            let of_all = |lines: f64| lines * f64::from(ctas) / f64::from(probes);
+            let signature = Signature {
+                sectors: read.sectors * factor,
+                classes: read.classes.map(|count| count * factor),
+                lines: read.lines.map(of_all),
+                new_lines: read.new_lines.map(of_all),
+            };
             match probed.alike.entry(key) {
                 Entry::Occupied(mut alike) => {
                     let alike = alike.get_mut();
@@ -141,16 +161,31 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
 /// Counts the instructions, sectors and classes of these CTAs.
 fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
     let (mut instructions, mut sectors, mut classes) = (0, 0_u64, [0; OpClass::COUNT]);
-    let before = lines.len();
+    let (mut own, before) = (FxHashSet::default(), lines.len());
     for cta in ctas {
         let program = kernel.source.cta(CtaIndex(cta));
         instructions += program.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
         touches(&kernel.info, &program, |touch| {
             sectors += 1;
-            lines.insert(touch.line);
+            own.insert(touch.line);
         });
         count_classes(&program, &mut classes);
     }
-    let new_lines = Some((lines.len() - before) as f64);
-    (instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })
+    let of_own = own.len();
+    lines.extend(own);
+    let [of_own, new_lines] = [of_own, lines.len() - before].map(|lines| Some(lines as f64));
+    (instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), lines: of_own, new_lines })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::strata::tests::launch;
+    use super::*;
+
+    #[test]
+    fn a_launch_that_streams_fetches_its_lines_once_though_another_used_them_before() {
+        let launch = Launch { sectors: 9000.0, lines: Some(400.0), new_lines: Some(1.0), ..launch(1, "again", 10) };
+        assert_eq!((launch.fetches(400.0), launch.fetches(401.0)), (1600.0, 9000.0));
+        assert_eq!(Launch { lines: None, ..launch }.fetches(400.0), 9000.0);
+    }
 }

@@ -13,7 +13,7 @@ use super::draw;
 use super::estimate::Point;
 use super::extrapolate::{self, Launched};
 use super::history::{History, Known, Llc};
-use super::inside::{FILLS, Inside, Long, Plan};
+use super::inside::{Inside, Long, Plan};
 use super::launches::Launch;
 use super::options::Options;
 use super::ranges::of_ranges;
@@ -93,9 +93,7 @@ impl<'a> State<'a> {
         let long = launches.iter().zip(resident).enumerate().filter_map(|(i, (launch, resident))| {
             let wave = u64::from(*resident) * u64::from(machine.gpu.sms);
             let (ctas, row) = (u64::from(launch.ctas), u64::from(launch.row));
-            // Where it streams through lines of its own, each of their sectors comes into the LLC once, however often it is accessed.
-            let own = launch.new_lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= FILLS * llc_sectors);
-            let sectors = own.map_or(launch.sectors, |own| own.min(launch.sectors));
+            let sectors = launch.fetches(llc_sectors);
             let long = Long { ctas, row, wave, sectors, measured: false, llc_sectors };
             (options.inside && long.is_worth_it()).then_some((i, long))
         });

@@ -43,6 +43,7 @@ fn a_native_file_says_what_reading_its_ctas_says() {
             let counts = kernel.source.counts().unwrap();
             let new_lines = lines.difference(&before).count() as u64;
             assert_eq!((counts.sectors, counts.classes, counts.new_lines), (Some(sectors), Some(classes), Some(new_lines)));
+            assert_eq!(counts.lines, Some(lines.len() as u64));
             let executed = of_program.source.counts().unwrap();
             assert_eq!((counts.warp_instructions, counts.sectors), (executed.warp_instructions, executed.sectors));
             let all = all.last();

@@ -300,7 +300,7 @@ fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
         code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
         let warp_instructions = tally.0.iter().map(|count| count.warps).sum();
         let new_lines = Some(if number == 0 { bytes.div_ceil(LINE_BYTES) } else { 0 });
-        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), new_lines }
+        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), lines: None, new_lines }
     };
     Ok(program.launches.iter().zip(&runner.tallies).enumerate().map(one).collect())
 }

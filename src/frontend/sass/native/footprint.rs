@@ -58,7 +58,13 @@ impl Footprint {
 
     /// What the kernel comes to, with its warp instructions.
     pub(super) fn counts(&self, warp_instructions: u64) -> LaunchCounts {
-        LaunchCounts { warp_instructions, sectors: Some(self.sectors), classes: Some(self.classes), new_lines: Some(self.new_lines) }
+        LaunchCounts {
+            warp_instructions,
+            sectors: Some(self.sectors),
+            classes: Some(self.classes),
+            lines: Some(self.lines),
+            new_lines: Some(self.new_lines),
+        }
     }
 
     /// The block, where it has as many of the lines used last, or all.
