@@ -37,7 +37,7 @@ mod unit;
 
 /// What the engine knows of hosts: the processes of a run, recordings, and how shards are placed.
 pub mod host {
-    pub use crate::engine::{LONG, Ranks, RecordedEpoch, Recording, ShardCost, barrier_nanos, improve, left_to_owner, place};
+    pub use crate::engine::{HostTimes, LONG, Ranks, RecordedEpoch, Recording, ShardCost, barrier_nanos, improve, left_to_owner, place};
 }
 
 pub use crate::engine::{Checkpoints, Scaling};

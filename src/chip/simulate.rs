@@ -10,12 +10,14 @@ use warpshard_sync::{Published, StopFlag};
 use crate::base::{ClockDomain, Cycle};
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{self, Checkpoints, EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
+use crate::engine::{
+    self, Checkpoints, EngineError, Finished, HostTimes, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks,
+};
 use crate::frontend::{Application, Workload};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
 use crate::stats::activity::{Activity, Log, Recording};
-use crate::stats::{ApplicationStats, EndedBy, HostFacts, Outcome, Relaxed, WorkerFacts};
+use crate::stats::{ApplicationStats, EndedBy, HostFacts, Outcome, Relaxed};
 
 use super::activity;
 use super::build::{Built, ShardCut, build};
@@ -51,8 +53,8 @@ pub struct RunOptions {
     pub cut: ShardCut,
     /// Records every message, for checks that are independent of counters.
     pub log: bool,
-    /// Records the host time of every unit in every epoch.
-    pub record: bool,
+    /// What is recorded of the host's time.
+    pub record: HostTimes,
     /// The load of the CPU cores; they are off when not given.
     pub cpu: Option<CpuLoad>,
     /// Controllers, in the order in which they see a cut.
@@ -86,7 +88,7 @@ impl Default for RunOptions {
             skip: true,
             cut: ShardCut::default(),
             log: false,
-            record: false,
+            record: HostTimes::Nothing,
             cpu: None,
             controllers: Vec::new(),
             stop: StopFlag::new(),
@@ -262,7 +264,7 @@ fn can_be_saved(options: &RunOptions) -> Result<(), String> {
     if let Some(controller) = options.controllers.iter().find(|controller| !controller.can_be_saved()) {
         return Err(format!("checkpoints: the state of the controller `{}` cannot be saved", controller.name()));
     }
-    if options.log || options.record || options.recording.is_some() {
+    if options.log || options.record != HostTimes::Nothing || options.recording.is_some() {
         return Err(
             "checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; leave one of both out".into()
         );
@@ -281,15 +283,13 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
         worker_changes: host.worker_changes,
         epochs: host.epochs,
         cuts: host.cuts,
+        moves: host.moves,
+        coordinator_seconds: host.coordinator_seconds,
         epoch_cycles: host.epoch_cycles,
         halves: host.halves,
         lookahead_cycles: host.lookahead,
         limiting_link: host.limit.clone(),
-        workers: host
-            .workers
-            .iter()
-            .map(|&(busy_seconds, wait_seconds, shards, taken)| WorkerFacts { busy_seconds, wait_seconds, shards, taken })
-            .collect(),
+        workers: host.workers.clone(),
         network_share: names
             .iter()
             .zip(kinds)

@@ -13,12 +13,12 @@ use crate::stats::LateMessages;
 
 use super::checkpoint::{Checkpoints, Part, Saved, SavedUnit};
 use super::director::{Cut, Director, SeenEvent, View};
-use super::placement::{ShardCost, improve, place};
+use super::placement::{ShardCost, improve, place, tolerated};
 use super::ranks::{Division, EpochReport, Values};
 use super::record::Recorder;
 use super::scaling::{ActiveWorkers, EpochFacts};
 use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
-use super::worker::{REMOTE, Worker};
+use super::worker::{REMOTE, Report, Worker};
 use super::{Unit, Work};
 
 /// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
@@ -74,6 +74,8 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) idle_cuts: u32,
     pub(super) epochs: u64,
     pub(super) cuts: u64,
+    /// How often shards moved to other workers.
+    pub(super) moves: u64,
     pub(super) shard_of: Vec<u32>,
     /// The worker of each shard, for each number of active workers that there was; that of the present number is taken out.
     pub(super) placements: Vec<Vec<u16>>,
@@ -92,6 +94,8 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) saves: bool,
     pub(super) began: Instant,
     pub(super) looked: Instant,
+    /// Host time of this state's own work, for which all workers wait.
+    pub(super) spent: Duration,
 }
 
 /// Runs after every epoch, in the worker that arrived last.
@@ -138,14 +142,14 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     own.epochs += 1;
     if let Some(recorder) = &mut own.recorder {
-        let sent = workers.iter_mut().map(|worker| worker.sent).sum();
-        let exchanging = workers.iter_mut().map(|worker| worker.exchanging).sum();
-        let busiest = workers.iter_mut().map(|worker| worker.exchanging + worker.stepping).max().unwrap_or_default();
-        let units = workers.iter_mut().flat_map(|worker| {
+        let sent = workers.iter_mut().map(|worker| worker.report.sent).sum();
+        let spent: Vec<_> = workers.iter_mut().map(|worker| (worker.exchanging, worker.stepping)).collect();
+        let of_units = if recorder.units { workers.len() } else { 0 };
+        let units = workers.iter_mut().take(of_units).flat_map(|worker| {
             worker.work.close();
             worker.work.iter_mut().map(|slot| (slot.id, slot.nanos + slot.all_nanos, slot.taken))
         });
-        recorder.note(units, exchanging, busiest, sent);
+        recorder.note(units, spent.into_iter(), sent);
     }
     let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
         Ok(report) => report,
@@ -189,14 +193,15 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     if sent == 0 {
         own.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
     }
-    let look = shared.active > 1 && own.epochs.is_multiple_of(BALANCE_EVERY);
+    let looks = std::mem::take(&mut shared.weighs) && measured(workers) >= ENOUGH_NANOS;
+    shared.forgets = looks;
     if own.workers.varies() {
         own.note_epoch(workers);
     }
     let rescaled = own.workers.count() != shared.active;
     set_bounds(shared);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if shared.step == Step::Run && (rescaled || look && own.unbalanced(shared.active, &shared.classes, workers)) {
+    if shared.step == Step::Run && (rescaled || looks && own.unbalanced(shared.active, &shared.classes, workers)) {
         shared.step = Step::Deliver;
     }
 }
@@ -244,8 +249,22 @@ pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
     let round = own.epochs / groups as u64;
     shared.measured = own.recorder.is_some() || round.is_multiple_of(MEASURE_EVERY);
     shared.backwards = round % 2 == 1;
+    shared.weighs = shared.active > 1 && (own.epochs + 1).is_multiple_of(BALANCE_EVERY);
     shared.step = Step::Run;
     shared.epoch += 1;
+}
+
+/// The host nanoseconds of the units of all workers, as they have summed them up.
+fn measured<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> u64 {
+    workers.iter_mut().flat_map(|worker| worker.report.load).sum()
+}
+
+/// Whether the measured loads of workers differ by so little in a group that no shard moves.
+fn balanced(reports: &[Report], group: usize) -> bool {
+    let loads = || reports.iter().map(|report| report.load[group]);
+    let units: u32 = reports.iter().map(|report| report.weighed[group]).sum();
+    let gap = loads().max().unwrap_or(0) - loads().min().unwrap_or(0);
+    gap <= tolerated(loads().sum(), units as usize, reports.len())
 }
 
 /// What workers read of their units, in the order of the units.
@@ -342,9 +361,11 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
             failure: looks.then(|| self.director.failure()).flatten(),
         };
         for worker in workers.iter_mut().take(active) {
-            report.sent += worker.sent;
-            report.next = report.next.min(worker.next);
-            report.events.append(&mut worker.events);
+            report.sent += worker.report.sent;
+            report.next = report.next.min(worker.report.next);
+            if worker.report.has_events {
+                report.events.append(&mut worker.events);
+            }
         }
         let Some(division) = &mut self.division else { return Ok(report) };
         let mut messages: Vec<Vec<u8>> = vec![Vec::new(); division.ranks.count()];
@@ -429,8 +450,8 @@ impl<U: Unit, D> Coordinator<U, D> {
     fn note_epoch(&mut self, workers: &mut Locals<'_, Worker<U>>) {
         let (mut steps, mut busy) = (0, Duration::ZERO);
         for worker in workers.iter_mut() {
-            steps += worker.due_units();
-            busy += worker.busy;
+            steps += u64::from(worker.report.due);
+            busy += Duration::from_nanos(worker.report.busy_nanos);
         }
         self.workers.note(EpochFacts { now: self.began.elapsed(), steps, busy });
     }
@@ -445,7 +466,12 @@ impl<U: Unit, D> Coordinator<U, D> {
     /// Whether shards should move to other workers by the measured host time; if so, `worker_of_shard` holds the new assignment. Each
     /// group is balanced separately, since it is stepped separately.
     fn unbalanced(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
-        let mut costs = vec![vec![0; self.worker_of_shard.len()]; self.reached.len()];
+        let reports: Vec<Report> = workers.iter_mut().take(active).map(|worker| worker.report).collect();
+        let groups = 0..self.reached.len();
+        if groups.clone().all(|group| balanced(&reports, group)) {
+            return false;
+        }
+        let mut costs = vec![vec![0; self.worker_of_shard.len()]; groups.len()];
         for worker in workers.iter_mut() {
             worker.work.close();
             for slot in worker.work.iter_mut() {
@@ -453,17 +479,9 @@ impl<U: Unit, D> Coordinator<U, D> {
                 costs[group][self.shard_of[slot.id.index()] as usize] += slot.nanos;
             }
         }
-        if costs.iter().flatten().sum::<u64>() < ENOUGH_NANOS {
-            return false;
-        }
         let mut improved = false;
         for costs in &costs {
             improved |= improve(costs, &mut self.worker_of_shard, active);
-        }
-        for slot in workers.iter_mut().flat_map(|worker| worker.work.iter_mut()) {
-            // The last measurement has the largest weight, but a single disturbed one moves nothing.
-            slot.all_nanos += slot.nanos - slot.nanos / 2;
-            slot.nanos /= 2;
         }
         improved
     }
@@ -483,6 +501,7 @@ fn rescale<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
 /// Moves shards to the workers that `worker_of_shard` assigns them to. All mailboxes are empty.
 fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    own.moves += 1;
     let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.work.drain()).collect();
     slots.sort_by_key(|slot| slot.id);
     let worker_of = own.worker_of();

@@ -34,7 +34,7 @@ pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{LONG, ShardCost, improve, left_to_owner, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
 pub use ranks::{LocalRanks, Ranks, share};
-pub use record::{RecordedEpoch, Recording, barrier_nanos};
+pub use record::{HostTimes, RecordedEpoch, Recording, barrier_nanos};
 pub use retime::{Retiming, retime};
 pub use scaling::Scaling;
 pub use shared::StopReason;

@@ -29,6 +29,8 @@ const WORTH_TAKING: u64 = 5000;
 pub const fn left_to_owner(step_nanos: u64) -> usize {
     if step_nanos < WORTH_TAKING { 1 } else { 0 }
 }
+/// Fewer units than this are not offered to other workers: fetching their state costs more than waiting for them.
+pub(super) const WORTH_OFFERING: usize = 4;
 /// Shards of a kind below this number are placed one by one.
 const FEW: usize = 4;
 
@@ -69,23 +71,40 @@ pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     worker_of
 }
 
-/// Imbalance that is tolerated: the share of a worker's load by which the heaviest may exceed the lightest.
+/// The share of a worker's load by which the heaviest may exceed the lightest after shards have moved.
 const TOLERATED: f64 = 0.02;
+/// The cost of so many shards by which it may exceed it before any moves: what workers that have finished take from others needs not move, and moving
+/// stops all workers.
+const TOLERATED_SHARDS: u64 = 2;
 
-/// Moves shards from the heaviest to the lightest worker while that balances their loads; returns whether any moved.
+/// By how much the heaviest of `workers` loads may exceed the lightest before shards move, where so many shards cost `all`.
+pub(super) fn tolerated(all: u64, shards: usize, workers: usize) -> u64 {
+    // Where workers have few units they take none from each other.
+    let spare = if shards >= WORTH_OFFERING * workers { TOLERATED_SHARDS } else { 0 };
+    evenly(all, workers).max(spare * all / shards.max(1) as u64)
+}
+
+fn evenly(all: u64, workers: usize) -> u64 {
+    (all as f64 / workers as f64 * TOLERATED) as u64
+}
+
+/// Moves shards from the heaviest to the lightest worker while that balances their loads, if these differ by more than is tolerated; returns
+/// whether any moved.
 pub fn improve(costs: &[u64], worker_of: &mut [u16], workers: usize) -> bool {
     let mut load = vec![0u64; workers];
     costs.iter().zip(&*worker_of).for_each(|(cost, &worker)| load[usize::from(worker)] += cost);
-    let tolerated = (load.iter().sum::<u64>() as f64 / workers as f64 * TOLERATED) as u64;
+    let all = load.iter().sum();
+    let mut bound = tolerated(all, costs.iter().filter(|cost| **cost > 0).count(), workers);
     let mut moved = false;
     // Each move reduces the difference between two workers, so one move per shard is enough.
     for _ in 0..costs.len() {
         let by_load = |&worker: &usize| load[worker];
         let (Some(light), Some(heavy)) = ((0..workers).min_by_key(by_load), (0..workers).max_by_key(by_load)) else { break };
         let gap = load[heavy] - load[light];
-        if gap <= tolerated {
+        if gap <= bound {
             break;
         }
+        bound = evenly(all, workers);
         let ours = (0..costs.len()).filter(|&shard| usize::from(worker_of[shard]) == heavy && costs[shard] > 0);
         let Some(best) = ours.min_by_key(|&shard| (gap / 2).abs_diff(costs[shard])).filter(|&shard| costs[shard] < gap) else { break };
         load[heavy] -= costs[best];
@@ -121,6 +140,19 @@ mod tests {
         assert!(load(0).abs_diff(load(1)) <= 30, "{} and {}", load(0), load(1));
         assert!(worker_of.iter().zip(&before).filter(|(now, before)| now != before).count() <= 5, "{worker_of:?}");
         assert!(!improve(&costs, &mut worker_of, 2), "balanced loads stay as they are");
+    }
+
+    #[test]
+    fn what_workers_take_from_each_other_anyway_does_not_move() {
+        // Eight shards at one worker and ten at the other, of which one takes one from the other; with 7 and 11 two move for good.
+        let of = |first: usize| (0..18).map(|shard| u16::from(shard >= first)).collect::<Vec<u16>>();
+        let costs = [100; 18];
+        assert!(!improve(&costs, &mut of(8), 2));
+        let mut worker_of = of(7);
+        assert!(improve(&costs, &mut worker_of, 2));
+        assert_eq!(worker_of.iter().filter(|worker| **worker == 0).count(), 9);
+        // Three shards, which are not offered.
+        assert!(improve(&costs[..3], &mut [0, 0, 0], 2));
     }
 
     #[test]

@@ -6,6 +6,18 @@ use warpshard_sync::{EpochBarrier, WaitPolicy};
 
 use crate::base::UnitId;
 
+/// What a run records of the host's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostTimes {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The time of each epoch, which costs little: runs are as fast as without.
+    Epochs,
+    /// The time of each unit in each epoch as well. The coordinator reads it of every unit while all workers wait.
+    Units,
+}
+
 /// What stepping cost in one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedEpoch {
@@ -13,6 +25,8 @@ pub struct RecordedEpoch {
     pub units: Vec<(UnitId, u32)>,
     /// Those of them that another worker than their owner stepped, in the same order.
     pub taken: Vec<UnitId>,
+    /// Nanoseconds of stepping units, of all workers together, reading the clock included.
+    pub stepping: u32,
     /// Nanoseconds of delivering messages and handing them on, and of finding the units that are due; of all workers together.
     pub exchanging: u32,
     /// Nanoseconds in which the busiest worker did neither: the coordinator and, with several workers, the barrier.
@@ -45,6 +59,7 @@ impl Recording {
         for (at, epoch) in medians.epochs.iter_mut().enumerate() {
             let of_all = |part: fn(&RecordedEpoch) -> u32| median(recordings.iter().map(|recording| part(&recording.epochs[at])).collect());
             epoch.rest = of_all(|epoch| epoch.rest);
+            epoch.stepping = of_all(|epoch| epoch.stepping);
             epoch.exchanging = of_all(|epoch| epoch.exchanging);
             epoch.took = of_all(|epoch| epoch.took);
             // A unit without measurable time may be missing.
@@ -73,6 +88,8 @@ fn median(mut values: Vec<u32>) -> u32 {
 /// Makes a [`Recording`] of a run.
 #[derive(Debug)]
 pub(super) struct Recorder {
+    /// Whether it records units, too.
+    pub(super) units: bool,
     epochs: Vec<RecordedEpoch>,
     /// Nanoseconds of each unit up to the last epoch.
     before: Vec<u64>,
@@ -82,28 +99,36 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for a machine of so many units.
-    pub(super) fn new(units: usize) -> Self {
+    /// A recorder for a machine of so many units, where anything is recorded.
+    pub(super) fn new(records: HostTimes, units: usize) -> Option<Self> {
+        if records == HostTimes::Nothing {
+            return None;
+        }
         const READINGS: u32 = 1000;
         let began = Instant::now();
         (1..READINGS).for_each(|_| _ = Instant::now());
         let clock = began.elapsed() / READINGS;
-        Self { epochs: Vec::new(), before: vec![0; units], mark: Instant::now(), clock }
+        Some(Self { units: records == HostTimes::Units, epochs: Vec::new(), before: vec![0; units], mark: Instant::now(), clock })
     }
 
     /// An epoch has ended, after which each of `units` has taken so many nanoseconds in all and was taken by another worker or not; the workers
-    /// spent `exchanging` together, and the busiest of them `busiest` on exchanging and stepping.
+    /// spent `spent` on exchanging and stepping.
     pub(super) fn note(
         &mut self,
         units: impl Iterator<Item = (UnitId, u64, bool)>,
-        exchanging: Duration,
-        busiest: Duration,
+        spent: impl Iterator<Item = (Duration, Duration)>,
         messages: u64,
     ) {
         let now = Instant::now();
         let took = now - std::mem::replace(&mut self.mark, now);
         let nanos = |duration: Duration| duration.as_nanos() as u32;
+        let mut all = [Duration::ZERO; 3];
+        for (exchanging, stepping) in spent {
+            all = [all[0] + exchanging, all[1] + stepping, all[2].max(exchanging + stepping)];
+        }
+        let [exchanging, stepping, busiest] = all;
         let mut epoch = RecordedEpoch {
+            stepping: nanos(stepping),
             exchanging: nanos(exchanging),
             rest: nanos(took.saturating_sub(busiest)),
             took: nanos(took),

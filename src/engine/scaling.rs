@@ -34,6 +34,8 @@ const HOPELESS_EPOCHS: u64 = 4;
 /// More workers must lower the cost of a step to this part; fewer may raise it to this one, since they leave cores to others.
 const MORE_PAY_BELOW: f64 = 0.95;
 const FEWER_PAY_BELOW: f64 = 1.02;
+/// Fewer workers that lower it to this part need no second trial. Hosts whose speed varies make fewer look as fast as more now and then.
+const CLEARLY_BELOW: f64 = 0.85;
 /// With a smaller share of the workers' time spent on stepping units, fewer workers are tried soon.
 const POORLY_BUSY: f64 = 0.8;
 /// Time to the next trial of fewer workers after one that failed; doubles with each failure.
@@ -66,6 +68,8 @@ pub(super) struct ActiveWorkers {
     tried_from: Option<usize>,
     /// Whether the trial may end early.
     hasty: bool,
+    /// Whether a trial of fewer workers has paid, but not clearly, so that a second one has to confirm it.
+    confirms: bool,
     /// Host nanoseconds of a step with the number of workers that is not on trial.
     reference: Option<f64>,
     window: Window,
@@ -134,6 +138,7 @@ impl ActiveWorkers {
             levels,
             tried_from: None,
             hasty: false,
+            confirms: false,
             reference: None,
             window: Window::default(),
             fewer: Retry::new(FEWER_AGAIN, 2, Duration::ZERO),
@@ -227,7 +232,9 @@ impl ActiveWorkers {
     /// Begins a trial if one is due.
     fn try_another(&mut self, busy: f64, now: Duration) {
         let prompted = busy < POORLY_BUSY && now >= self.fewer.at;
-        let to = if self.level > 0 && (prompted || now >= self.unprompted.at) {
+        let to = if self.confirms {
+            self.level - 1
+        } else if self.level > 0 && (prompted || now >= self.unprompted.at) {
             // A run that is disturbed is disturbed in its trial, too, and needs the whole window.
             self.hasty = !prompted;
             self.level - 1
@@ -245,6 +252,14 @@ impl ActiveWorkers {
     fn decide(&mut self, from: usize, pays: bool, cost: f64, now: Duration) {
         self.tried_from = None;
         let fewer = self.level < from;
+        let clearly = self.reference.is_some_and(|reference| cost < CLEARLY_BELOW * reference);
+        if pays && fewer && !clearly && !self.confirms {
+            self.confirms = true;
+            self.reference = None;
+            self.change(from, now);
+            return;
+        }
+        self.confirms = false;
         if pays {
             self.reference = Some(cost);
             self.window.epochs = 0;
@@ -342,6 +357,27 @@ mod tests {
             let mean = (active.history(host.now).0 * host.now.as_secs_f64() - before) / 4.0;
             assert!(mean < 1.4, "{workers} workers: {mean} on average after a second");
         }
+    }
+
+    #[test]
+    fn a_host_of_varying_speed_keeps_its_workers() {
+        // A tenth faster with sixteen workers than with twelve, and the host's speed changes by up to a third every 30 ms.
+        let mean = |seed| {
+            let mut state = seed;
+            let (mut until, mut speed) = (Duration::ZERO, 1.0);
+            let mut active = ActiveWorkers::new(Scaling::Adaptive, 16);
+            let mut host = Host::new(|count, now| {
+                if now >= until {
+                    until = now + Duration::from_millis(30);
+                    speed = 1.0 + 0.35 * noise(&mut state);
+                }
+                (300.0 * (16.0 / count as f64).powf(0.35) * speed, 0.7)
+            });
+            host.run(&mut active, 0.5);
+            active.history(host.now).0
+        };
+        let mean = (1..=50).map(mean).sum::<f64>() / 50.0;
+        assert!(mean > 14.5, "{mean}");
     }
 
     #[test]

@@ -95,6 +95,10 @@ pub(super) struct Shared<U: Unit, C> {
     /// Whether workers visit their units from the last to the first: in every other round, so that units whose state the host's
     /// caches still hold come first. Has no effect on anything simulated.
     pub(super) backwards: bool,
+    /// Whether workers sum up what their units have cost, for the coordinator to look at their balance after this epoch.
+    pub(super) weighs: bool,
+    /// Whether they give that half of its weight from now on.
+    pub(super) forgets: bool,
     /// Whether the director reads the counters at the cut.
     pub(super) sampled: bool,
     /// Whether it reads how far the tasks of units are.

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use warpshard_state::StateError;
-use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
+use warpshard_sync::{EpochBarrier, Locals, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use crate::base::{Cycle, Tick, UnitId};
-use crate::stats::{LateMessages, RankFacts};
+use crate::stats::{LateMessages, RankFacts, WorkerFacts};
 
 use super::Unit;
 use super::checkpoint::{Checkpoints, Saved};
@@ -19,7 +19,7 @@ use super::outbox::{Outbox, Route};
 use super::placement::{LONG, ShardCost, place};
 use super::plan::Plan;
 use super::ranks::{Division, Ranks, share};
-use super::record::{Recorder, Recording};
+use super::record::{HostTimes, Recorder, Recording};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
 use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
@@ -46,10 +46,10 @@ pub struct Settings {
     pub skip: bool,
     /// Pins worker i to the i-th core that the process may use.
     pub pin: bool,
-    /// Records every message, at both ends of its link.
+    /// HostTimes every message, at both ends of its link.
     pub log: bool,
-    /// Records the host time of every unit in every epoch.
-    pub record: bool,
+    /// What is recorded of the host's time.
+    pub record: HostTimes,
     /// Ends the run at the next cut.
     pub stop: StopFlag,
 }
@@ -66,7 +66,7 @@ impl Default for Settings {
             skip: true,
             pin: false,
             log: false,
-            record: false,
+            record: HostTimes::Nothing,
             stop: StopFlag::new(),
         }
     }
@@ -106,6 +106,10 @@ pub struct EngineFacts {
     pub epochs: u64,
     /// Cuts made.
     pub cuts: u64,
+    /// How often shards moved to other workers.
+    pub moves: u64,
+    /// Seconds of the coordinator, for which all workers wait.
+    pub coordinator_seconds: f64,
     /// Messages exchanged.
     pub messages: u64,
     /// Reference cycles that a unit is stepped for in an epoch, at most.
@@ -116,8 +120,8 @@ pub struct EngineFacts {
     pub lookahead: u64,
     /// Links of the loop that limits the lookahead.
     pub limit: String,
-    /// Per worker: seconds busy, seconds at the barrier, shards held, units of others stepped.
-    pub workers: Vec<(f64, f64, u32, u64)>,
+    /// What each worker did.
+    pub workers: Vec<WorkerFacts>,
     /// Workers that took part, on average over the run's time.
     pub mean_workers: f64,
     /// How often their number changed.
@@ -321,12 +325,13 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             idle_cuts: 0,
             epochs: 0,
             cuts: 0,
+            moves: 0,
             shard_of,
             placements: vec![Vec::new(); threads + 1],
             worker_of_shard,
             division,
             elsewhere,
-            recorder: settings.record.then(|| Recorder::new(units)),
+            recorder: Recorder::new(settings.record, units),
             shard_costs: costs,
             workers: ActiveWorkers::new(settings.scaling, threads),
             checkpoints,
@@ -334,10 +339,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             saves: false,
             began: Instant::now(),
             looked: Instant::now(),
+            spent: Duration::ZERO,
         };
         let worker_of = coordinator.worker_of();
         for worker in &mut workers {
-            if settings.record {
+            if settings.record == HostTimes::Units {
                 worker.traffic = vec![0; plan.links.len()];
             }
             if let Some(division) = &coordinator.division {
@@ -355,6 +361,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             stealers,
             measured: true,
             backwards: false,
+            weighs: false,
+            forgets: false,
             sampled: wants_counters,
             sees_tasks: wants_tasks,
             classes,
@@ -439,11 +447,19 @@ fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U,
             Step::Stop => return party.finish(),
         }
         let arrived = Instant::now();
-        worker.busy += arrived - mark;
-        let Ok(role) = party.wait(|shared, workers| coordinate(shared, workers)) else { return None };
+        worker.report.busy_nanos += (arrived - mark).as_nanos() as u64;
+        let control = |shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>| {
+            let began = Instant::now();
+            coordinate(shared, workers);
+            shared.coordinator().spent += began.elapsed();
+        };
+        let Ok(role) = party.wait(control) else { return None };
         mark = Instant::now();
+        let sleeps = party.sleeps();
+        let worker = party.local();
+        worker.sleeps = sleeps;
         if role != Role::Retired {
-            party.local().waited += mark - arrived;
+            worker.waited += mark - arrived;
         }
     }
 }
@@ -473,10 +489,12 @@ fn finish<U: Unit, D>(
         seconds: elapsed.as_secs_f64(),
         epochs: coordinator.epochs,
         cuts: coordinator.cuts,
+        moves: coordinator.moves,
         epoch_cycles: turns.epoch_cycles(),
         halves: turns.groups > 1,
         mean_workers,
         worker_changes,
+        coordinator_seconds: coordinator.spent.as_secs_f64(),
         lookahead: retiming.lookahead,
         limit: retiming.limit.clone(),
         ..EngineFacts::default()
@@ -489,7 +507,13 @@ fn finish<U: Unit, D>(
         traffic.iter_mut().zip(&worker.traffic).for_each(|(all, sent)| *all += sent);
         let held = worker.work.drain();
         let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
-        host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
+        host.workers.push(WorkerFacts {
+            busy_seconds: worker.report.busy_nanos as f64 / 1e9,
+            wait_seconds: worker.waited.as_secs_f64(),
+            sleeps: worker.sleeps,
+            shards: shards.len() as u32,
+            taken: worker.taken,
+        });
         host.messages += worker.messages;
         late.add(&worker.late);
         if let Some(part) = worker.log {

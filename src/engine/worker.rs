@@ -15,12 +15,10 @@ use super::Unit;
 use super::agenda::Agenda;
 use super::log::{Logged, MessageLog};
 use super::outbox::{Event, Outbox, Sent};
-use super::placement::left_to_owner;
+use super::placement::{WORTH_OFFERING, left_to_owner};
 use super::ranks::{read_messages, write_messages};
 use super::shared::{Shared, Slot, TimeClass};
 
-/// Fewer units than this are not offered to other workers: fetching their state costs more than waiting for them.
-const WORTH_OFFERING: usize = 4;
 /// Counters that most units have; lists of values start with room for so many.
 const TYPICAL_COUNTERS: usize = 128;
 
@@ -49,6 +47,35 @@ impl<U: Unit> Default for Transfer<U> {
 struct Assignment {
     worker: u16,
     place: u16,
+}
+
+/// What a worker did in an epoch, as the coordinator reads it of every worker between two epochs while all wait: one cache line, since it
+/// comes from another core.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Report {
+    /// Messages sent.
+    pub(super) sent: u64,
+    /// Least next event of the units that it stepped and of its own units that no worker stepped, in global ticks.
+    pub(super) next: Tick,
+    /// Host nanoseconds that it has spent busy in all.
+    pub(super) busy_nanos: u64,
+    /// Units of its own that were due.
+    pub(super) due: u32,
+    /// Whether units reported events.
+    pub(super) has_events: bool,
+    /// Measured host nanoseconds of its units, by group, in an epoch in which workers weigh them.
+    pub(super) load: [u64; 2],
+    /// How many units they are of.
+    pub(super) weighed: [u32; 2],
+}
+
+const _: () = assert!(size_of::<Report>() == 64);
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { sent: 0, next: Tick::NEVER, busy_nanos: 0, due: 0, has_events: false, load: [0; 2], weighed: [0; 2] }
+    }
 }
 
 /// One worker's share of the machine and its report to the coordinator.
@@ -84,22 +111,21 @@ pub(super) struct Worker<U: Unit> {
     pub(super) stepping: Duration,
     /// Messages on each link, where they are counted.
     pub(super) traffic: Vec<u64>,
-    /// Messages sent in this epoch and in all.
-    pub(super) sent: u64,
+    pub(super) report: Report,
+    pub(super) events: Vec<Event<U::Event>>,
+    /// Messages sent in all.
     pub(super) messages: u64,
     /// Units of others that it stepped, in all.
     pub(super) taken: u64,
-    /// Least next event of the units that it stepped and of its own units that no worker stepped, in global ticks.
-    pub(super) next: Tick,
-    pub(super) events: Vec<Event<U::Event>>,
     /// The values of the counters of its units at the cut, by unit.
     pub(super) counters: Vec<(UnitId, Vec<u64>)>,
     /// How far their tasks are, likewise.
     pub(super) tasks: Vec<(UnitId, Vec<u64>)>,
     pub(super) waiting: Vec<(UnitId, Vec<String>)>,
     pub(super) late: LateMessages,
-    pub(super) busy: Duration,
     pub(super) waited: Duration,
+    /// Waits at the barrier that slept.
+    pub(super) sleeps: u64,
     /// Mean host nanoseconds of a step, in the last epoch in which it was measured.
     step_nanos: u64,
 }
@@ -135,17 +161,16 @@ impl<U: Unit> Worker<U> {
             exchanging: Duration::ZERO,
             stepping: Duration::ZERO,
             traffic: Vec::new(),
-            sent: 0,
+            report: Report::default(),
+            events: Vec::new(),
             messages: 0,
             taken: 0,
-            next: Tick::NEVER,
-            events: Vec::new(),
             counters: Vec::new(),
             tasks: Vec::new(),
             waiting: Vec::new(),
             late: LateMessages::default(),
-            busy: Duration::ZERO,
             waited: Duration::ZERO,
+            sleeps: 0,
             step_nanos: 0,
         }
     }
@@ -161,6 +186,8 @@ impl<U: Unit> Worker<U> {
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
         self.place.fill(u32::MAX);
         self.due.clear();
+        // A worker that is retired has no units until it is active again.
+        (self.report.due, self.report.load, self.report.weighed) = Default::default();
         self.long.clear();
         let mut entries = Vec::with_capacity(self.work.len());
         for (index, slot) in self.work.iter_mut().enumerate() {
@@ -190,11 +217,6 @@ impl<U: Unit> Worker<U> {
             let slot = self.work.get_mut(place as usize);
             self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
         }
-    }
-
-    /// How many of its units were due in the last epoch.
-    pub(super) fn due_units(&self) -> u64 {
-        self.due.len() as u64
     }
 
     /// Delivers what was sent in the epoch before.
@@ -251,16 +273,20 @@ impl<U: Unit> Worker<U> {
         let began = shared.measured.then(Instant::now);
         self.receive(shared);
         self.apply(shared);
-        self.next = self.agenda.due(&shared.limits, &mut self.due);
+        let mut next = self.agenda.due(&shared.limits, &mut self.due);
         if !shared.skip {
             self.due.clear();
             self.due.extend(0..self.work.len() as u32);
-            self.next = Tick::NEVER;
+            next = Tick::NEVER;
+        }
+        self.report.due = self.due.len() as u32;
+        if shared.weighs || shared.forgets {
+            self.weigh(shared);
         }
         if shared.backwards {
             self.due.reverse();
         }
-        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, steps: 0, mark: shared.measured.then(Instant::now) };
+        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next, steps: 0, mark: shared.measured.then(Instant::now) };
         let first = stepper.mark;
         let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
         if shared.active == 1 || self.due.len() < WORTH_OFFERING {
@@ -297,7 +323,7 @@ impl<U: Unit> Worker<U> {
                 self.taken += 1;
             }
         }
-        self.next = stepper.next;
+        self.report.next = stepper.next;
         let stepped = stepper.mark;
         if let (Some(first), Some(last)) = (first, stepped) {
             self.stepping = last - first;
@@ -311,7 +337,7 @@ impl<U: Unit> Worker<U> {
 
     /// Hands the messages of this epoch to the workers that own the receiving units.
     fn send<C>(&mut self, shared: &Shared<U, C>) {
-        self.sent = 0;
+        let mut sent = 0;
         let Self { outbox, assignments, owned, senders, log, traffic, .. } = self;
         let (units, batches) = outbox.filled_batches();
         for (worker, sender) in senders.iter_mut().enumerate() {
@@ -328,7 +354,7 @@ impl<U: Unit> Worker<U> {
                     let place = assignments[unit].place;
                     let to_unit = &mut messages[usize::from(place)];
                     batches.get_mut(unit as u32).collect(to_unit);
-                    self.sent += to_unit.len() as u64;
+                    sent += to_unit.len() as u64;
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
                         log.sent.extend(to_unit.iter().map(logged));
@@ -344,15 +370,33 @@ impl<U: Unit> Worker<U> {
             let mut messages = Vec::new();
             for &unit in units.iter().filter(|unit| assignments[usize::from(**unit)].worker == REMOTE) {
                 batches.get_mut(u32::from(unit)).collect(&mut messages);
-                self.sent += messages.len() as u64;
+                sent += messages.len() as u64;
                 let rank = usize::from(assignments[usize::from(unit)].place);
                 write_messages::<U>(unit, &messages, &mut self.to_ranks[rank]);
                 messages.clear();
             }
         }
         units.clear();
-        self.messages += self.sent;
+        self.messages += sent;
+        self.report.sent = sent;
         self.events.append(self.outbox.events());
+        self.report.has_events = !self.events.is_empty();
+    }
+
+    /// Sums up what its units have cost, or gives it less weight.
+    fn weigh<C>(&mut self, shared: &Shared<U, C>) {
+        let Report { load, weighed, .. } = &mut self.report;
+        (*load, *weighed) = Default::default();
+        for slot in self.work.iter_mut().filter(|slot| slot.nanos > 0) {
+            let group = usize::from(shared.classes[usize::from(slot.class)].group);
+            if shared.forgets {
+                // The last measurement has the largest weight, but a single disturbed one moves nothing.
+                slot.all_nanos += slot.nanos - slot.nanos / 2;
+                slot.nanos /= 2;
+            }
+            load[group] += slot.nanos;
+            weighed[group] += 1;
+        }
     }
 
     /// Settles all units at the cut and, where the director wants them, reads their counters and how far their tasks are.

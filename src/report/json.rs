@@ -253,7 +253,7 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     let workers = host
         .workers
         .iter()
-        .map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards, "taken": w.taken }));
+        .map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "sleeps": w.sleeps, "shards": w.shards, "taken": w.taken }));
     let shares = host.network_share.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
     render(&json!({
         "schema_version": SCHEMA_VERSION,
@@ -272,6 +272,8 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "worker_changes": host.worker_changes,
         "epochs": host.epochs,
         "cuts": host.cuts,
+        "moves": host.moves,
+        "coordinator_seconds": host.coordinator_seconds,
         "epoch_cycles": host.epoch_cycles,
         "halves_in_turn": host.halves,
         "lookahead_cycles": host.lookahead_cycles,

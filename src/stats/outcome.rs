@@ -203,6 +203,8 @@ pub struct WorkerFacts {
     pub busy_seconds: f64,
     /// Seconds of waiting at the barrier.
     pub wait_seconds: f64,
+    /// Waits that did not end while the worker was polling, so that it slept and had to be woken.
+    pub sleeps: u64,
     /// Shards at the end of the run.
     pub shards: u32,
     /// Times that it stepped a unit of another worker in an epoch, having finished its own.
@@ -241,6 +243,10 @@ pub struct HostFacts {
     pub epochs: u64,
     /// Cuts made.
     pub cuts: u64,
+    /// How often shards moved to other workers, to balance their loads or because the number of active ones changed.
+    pub moves: u64,
+    /// Seconds of the coordinator between epochs, for which all workers wait.
+    pub coordinator_seconds: f64,
     /// Core cycles that a unit is stepped for in an epoch, at most.
     pub epoch_cycles: u64,
     /// Whether two halves of the machine took turns, one in each epoch.

@@ -59,6 +59,8 @@ pub(super) struct Spinning {
     failures: u32,
     /// Waits until the next attempt.
     skip: u32,
+    /// Waits that slept, in all.
+    sleeps: u64,
 }
 
 /// What the lock guards: the reasons, which are texts and do not fit into a word.
@@ -177,6 +179,7 @@ impl Gate {
                 return Ok(next);
             }
         }
+        spinning.sleeps += 1;
         self.sleep(party, epoch).ok_or_else(|| self.reason())
     }
 
@@ -297,6 +300,11 @@ impl Gate {
 }
 
 impl Spinning {
+    /// Waits that did not end while the party was spinning.
+    pub(super) fn sleeps(&self) -> u64 {
+        self.sleeps
+    }
+
     /// Whether the wait that begins now spins first.
     #[inline]
     fn tries(&mut self) -> bool {

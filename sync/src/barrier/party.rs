@@ -168,6 +168,11 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
         Ok(if at_once { role } else { Role::Retired })
     }
 
+    /// How many waits slept instead of spinning to their end. Waking costs much more than spinning does, above all in virtual machines.
+    pub fn sleeps(&self) -> u64 {
+        self.spinning.sleeps()
+    }
+
     /// Stops everybody: every wait that is not fulfilled yet returns [`Poisoned`] with this party and `message`, unless
     /// somebody else was first.
     pub fn poison(&self, message: String) {

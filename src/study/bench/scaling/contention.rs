@@ -23,6 +23,8 @@ pub(super) struct Contention {
     pub(super) message_ns: f64,
     /// Nanoseconds more for a step by another worker than the owner, where there were enough of them.
     pub(super) taken_ns: Option<f64>,
+    /// Nanoseconds of barrier and coordinator, beyond what the coordinator takes with one worker.
+    pub(super) barrier_ns: f64,
 }
 
 impl Contention {
@@ -33,7 +35,7 @@ impl Contention {
         }
         let medians = Recording::medians(several)?;
         let mut spent: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
-        let (mut exchanging, mut messages) = (0.0, 0.0);
+        let (mut exchanging, mut messages, mut rest) = (0.0, 0.0, Vec::new());
         for (alone, shared) in one.epochs.iter().zip(&medians.epochs) {
             for (unit, nanos, before) in pairs(shared, alone) {
                 let of_kind = spent.entry(kind_of[unit.index()]).or_default();
@@ -41,10 +43,16 @@ impl Contention {
             }
             exchanging += f64::from(shared.exchanging) - f64::from(alone.exchanging);
             messages += f64::from(alone.messages);
+            rest.push(f64::from(shared.rest) - f64::from(alone.rest));
         }
         let steps = spent.into_iter().filter(|(_, (before, _))| *before > 0.0).map(|(kind, (before, now))| (kind, now / before));
-        let mut found =
-            Self { steps: steps.collect(), message_ns: exchanging / (messages * from_others(workers)).max(1.0), taken_ns: None };
+        let mut found = Self {
+            steps: steps.collect(),
+            message_ns: exchanging / (messages * from_others(workers)).max(1.0),
+            taken_ns: None,
+            // The median, since the system may take a core away at a barrier.
+            barrier_ns: median(&rest)?.max(0.0),
+        };
         found.taken_ns = found.taken(one, several, kind_of);
         Some(found)
     }
@@ -105,17 +113,22 @@ mod tests {
     fn recording(nanos: [u32; 4], exchanging: u32, taken: bool) -> Recording {
         let units = (0..).map(UnitId).zip(nanos).collect();
         let taken = if taken { vec![UnitId(3)] } else { Vec::new() };
-        let epoch = RecordedEpoch { units, taken, exchanging, messages: 100, rest: 7, took: 0 };
+        let epoch = RecordedEpoch { units, taken, exchanging, messages: 100, rest: 7, ..RecordedEpoch::default() };
         Recording { epochs: vec![epoch; 30], traffic: Vec::new() }
     }
 
     #[test]
     fn steps_and_messages_cost_what_the_recordings_differ_by() {
         let one = recording([1000, 1000, 400, 1000], 5000, false);
-        let two = recording([1200, 1200, 600, 1200], 6000, false);
+        let mut two = recording([1200, 1200, 600, 1200], 6000, false);
+        two.epochs.iter_mut().for_each(|epoch| epoch.rest = 507);
         let found = Contention::of(&one, std::slice::from_ref(&two), 2, &KINDS).unwrap();
-        assert_eq!(found, Contention { steps: [("network", 1.5), ("sm", 1.2)].into(), message_ns: 20.0, taken_ns: None });
-        // On two workers what was recorded there, and on four three quarters of the messages come from others.
+        assert_eq!(
+            found,
+            Contention { steps: [("network", 1.5), ("sm", 1.2)].into(), message_ns: 20.0, taken_ns: None, barrier_ns: 500.0 }
+        );
+        // On two workers what was recorded there, but for the barrier, and on four three quarters of the messages come from others.
+        two.epochs.iter_mut().for_each(|epoch| epoch.rest = 7);
         assert_eq!(found.applied(&one.epochs, &KINDS, 2), two.epochs);
         assert_eq!(found.applied(&one.epochs, &KINDS, 4)[0].exchanging, 6500);
     }

@@ -6,7 +6,7 @@ mod replay;
 
 use std::sync::Arc;
 
-use crate::chip::host::{LONG, RecordedEpoch, Recording, barrier_nanos};
+use crate::chip::host::{HostTimes, LONG, RecordedEpoch, Recording, barrier_nanos};
 use crate::chip::{RunOptions, RunResult, simulate};
 use crate::config::Machine;
 use crate::frontend::Workload;
@@ -106,6 +106,36 @@ struct Measured {
     seconds: f64,
     /// The sum over epochs of the median of each.
     undisturbed: f64,
+    /// Where that goes.
+    shares: Shares,
+    /// Waits of a worker that slept, of all its waits at the barrier.
+    sleeps: f64,
+}
+
+/// Shares of the time of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Shares {
+    /// Stepping units, in the mean over workers.
+    stepping: f64,
+    /// Delivering messages and handing them on, likewise.
+    exchanging: f64,
+    /// Waiting for the busiest worker, likewise.
+    waiting: f64,
+    /// Coordinator and barrier.
+    rest: f64,
+}
+
+impl Shares {
+    /// Of a recorded run on so many workers.
+    fn of(recording: &Recording, workers: usize) -> Self {
+        let sum = |part: fn(&RecordedEpoch) -> f64| recording.epochs.iter().map(part).sum::<f64>();
+        let took = sum(|epoch| f64::from(epoch.took)).max(1.0);
+        let of_workers = |nanos: f64| nanos / workers as f64 / took;
+        let (stepping, exchanging) =
+            (of_workers(sum(|epoch| f64::from(epoch.stepping))), of_workers(sum(|epoch| f64::from(epoch.exchanging))));
+        let rest = sum(|epoch| f64::from(epoch.rest)) / took;
+        Self { stepping, exchanging, waiting: 1.0 - stepping - exchanging - rest, rest }
+    }
 }
 
 /// What was recorded and measured of a case.
@@ -130,8 +160,17 @@ impl Measured {
     fn of(threads: usize, runs: Vec<RunResult>) -> Self {
         let seconds: Vec<f64> = runs.iter().map(|run| run.host.simulate_seconds).collect();
         let took = |recording: &Recording| recording.epochs.iter().map(|epoch| f64::from(epoch.took)).sum::<f64>() / 1e9;
-        let undisturbed = Recording::medians(&recordings(runs)).map_or(f64::NAN, |medians| took(&medians));
-        Self { threads, seconds: median(&seconds).unwrap_or(f64::NAN), undisturbed }
+        let slept = |run: &RunResult| run.host.workers.iter().map(|worker| worker.sleeps as f64).sum::<f64>();
+        let waits = |run: &RunResult| (run.host.epochs as f64 * run.host.threads as f64).max(1.0);
+        let sleeps: Vec<f64> = runs.iter().map(|run| slept(run) / waits(run)).collect();
+        let medians = Recording::medians(&recordings(runs));
+        Self {
+            threads,
+            seconds: median(&seconds).unwrap_or(f64::NAN),
+            undisturbed: medians.as_ref().map_or(f64::NAN, took),
+            shares: medians.map(|medians| Shares::of(&medians, threads)).unwrap_or_default(),
+            sleeps: median(&sleeps).unwrap_or(f64::NAN),
+        }
     }
 }
 
@@ -167,15 +206,23 @@ impl Tape {
     }
 
     /// What `workers` workers cost each other: what as many do, or the next fewer that were recorded, or the next more.
-    fn contention(&self, workers: usize) -> Option<&Contention> {
+    fn contention(&self, workers: usize) -> Option<&(usize, Contention)> {
         let known = self.contention.iter().rfind(|(count, _)| *count <= workers).or(self.contention.first());
-        known.map(|(_, contention)| contention).filter(|_| workers > 1)
+        known.filter(|_| workers > 1)
+    }
+
+    /// The host of so many workers, of which each beyond those that were recorded makes a barrier `each` nanoseconds longer.
+    fn host(&self, workers: usize, each: f64) -> Host {
+        let known = self.contention(workers);
+        let (count, recorded) = known.map_or((0, 0.0), |(count, contention)| (*count, contention.barrier_ns));
+        let steal_ns = known.and_then(|(_, contention)| contention.taken_ns).unwrap_or(STEAL_NS);
+        Host { barrier_ns: (recorded + each * (workers as f64 - count as f64)).max(0.0), steal_ns }
     }
 
     /// The epochs with the times that they have on `workers` workers.
     fn on(&self, workers: usize) -> Vec<RecordedEpoch> {
         let known = self.contention(workers);
-        known.map_or_else(|| self.epochs().to_vec(), |contention| contention.applied(self.epochs(), &self.kind_of, workers))
+        known.map_or_else(|| self.epochs().to_vec(), |(_, contention)| contention.applied(self.epochs(), &self.kind_of, workers))
     }
 
     fn recorded<'a>(&'a self, epochs: &'a [RecordedEpoch]) -> Recorded<'a> {
@@ -205,9 +252,10 @@ impl Case<'_> {
         let mut barriers = Vec::new();
         for _ in 0..options.runs.max(1) {
             barriers.push(options.barrier_ns.unwrap_or_else(barrier_nanos));
-            for (epoch, of_counts) in [None, Some(lookahead), None].into_iter().zip(&mut rounds) {
+            let ways = [(HostTimes::Units, None), (HostTimes::Units, Some(lookahead)), (HostTimes::Epochs, None)];
+            for ((record, epoch), of_counts) in ways.into_iter().zip(&mut rounds) {
                 for (runs, &threads) in of_counts.iter_mut().zip(&counts) {
-                    runs.push(self.run(RunOptions { record: true, epoch, threads, ..RunOptions::default() })?);
+                    runs.push(self.run(RunOptions { record, epoch, threads, ..RunOptions::default() })?);
                 }
             }
         }
@@ -237,8 +285,8 @@ impl Case<'_> {
             let tape = if still_halves { &in_halves } else { &together };
             let epochs = tape.on(workers);
             let recorded = tape.recorded(&epochs);
-            let steal_ns = tape.contention(workers).and_then(|contention| contention.taken_ns).unwrap_or(STEAL_NS);
-            let host = Host { barrier_ns, steal_ns };
+            let host = tape.host(workers, barrier_ns);
+            let host = options.barrier_ns.map_or(host, |each| Host { barrier_ns: each * workers as f64, ..host });
             let replayed = recorded.on_workers(workers, host);
             // Not where halves take turns.
             let overlapped = (!still_halves && workers <= MOST_OVERLAPPED).then(|| recorded.overlapped(workers, host));
@@ -263,6 +311,19 @@ impl Case<'_> {
                 output.figure(&format!("{}: share of messages between two ranks, %", self.name), 100.0 * crossing);
             }
         }
+        for found in &measured {
+            let Shares { stepping, exchanging, waiting, rest } = found.shares;
+            let parts = [
+                ("stepping", stepping),
+                ("messages", exchanging),
+                ("waiting for the busiest worker", waiting),
+                ("coordinator and barrier", rest),
+                ("waits that slept, of all", found.sleeps),
+            ];
+            for (part, share) in parts {
+                output.figure(&format!("{}: {} threads measured: {part}, %", self.name, found.threads), 100.0 * share);
+            }
+        }
         self.bounds(&in_halves, "in two halves", output);
         self.bounds(&together, "all in every epoch", output);
         let epochs = together.epochs().len().max(1) as f64;
@@ -284,6 +345,7 @@ impl Case<'_> {
                 output.figure(&about(&format!("time of a step of kind {kind} relative to one worker")), *factor);
             }
             output.figure(&about("nanoseconds more for a message from another worker"), contention.message_ns);
+            output.figure(&about("nanoseconds of barrier and coordinator"), contention.barrier_ns);
             if let Some(nanos) = contention.taken_ns {
                 output.figure(&about("nanoseconds more for a unit that another worker takes"), nanos);
             }

@@ -125,7 +125,7 @@ impl Overlap<'_> {
             improve(&self.recent, &mut self.worker_of, workers);
             self.recent.iter_mut().for_each(|nanos| *nanos /= 2);
         }
-        let entry = f64::from(epoch.exchanging) / workers as f64 + f64::from(epoch.rest) + self.host.barrier_ns * workers as f64;
+        let entry = f64::from(epoch.exchanging) / workers as f64 + f64::from(epoch.rest) + self.host.barrier_ns;
         let leave = left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
         Open { queues, unfinished, undone, entered: vec![false; workers], entry, leave }
     }

@@ -14,7 +14,7 @@ pub(super) const BALANCE_EVERY: usize = 16;
 /// What more than one worker costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Host {
-    /// Nanoseconds of a barrier for each worker that takes part.
+    /// Nanoseconds of a barrier, and of the coordinator beyond what it takes with one worker.
     pub(super) barrier_ns: f64,
     /// Nanoseconds more that a unit takes at a worker that does not own it: its state comes from another core's cache.
     pub(super) steal_ns: f64,
@@ -107,7 +107,7 @@ impl Recorded<'_> {
             queues.iter_mut().filter(|_| number % 2 == 0).for_each(|queue| queue.reverse());
             queues.iter_mut().for_each(|queue| queue.sort_by_key(|(long, _)| *long));
             let (serial, shared) = (f64::from(epoch.rest), f64::from(epoch.exchanging) / workers as f64);
-            let (barrier, stepping) = (host.barrier_ns * workers as f64 * f64::from(u8::from(workers > 1)), stepping(epoch));
+            let (barrier, stepping) = (if workers > 1 { host.barrier_ns } else { 0.0 }, stepping(epoch));
             replayed.total += slowest(queues, leave, host.steal_ns) + shared + serial + barrier;
             replayed.barrier += barrier;
             replayed.serial += serial;
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(run.on_one(), 40.0 * 1650.0);
         assert_eq!(run.on_workers(1, FREE).total, run.on_one());
         assert_eq!(run.on_workers(4, FREE).total, 40.0 * 450.0);
-        let with_barrier = run.on_workers(4, Host { barrier_ns: 10.0, steal_ns: 0.0 });
+        let with_barrier = run.on_workers(4, Host { barrier_ns: 40.0, steal_ns: 0.0 });
         assert_eq!((with_barrier.total, with_barrier.barrier), (40.0 * 490.0, 40.0 * 40.0));
     }
 
