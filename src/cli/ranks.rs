@@ -75,10 +75,9 @@ mod imp {
     use std::time::Duration;
 
     use mpi::environment::Universe;
-    use mpi::point_to_point::MatchedReceiveVec;
     use mpi::request::{WaitGuard, scope};
     use mpi::topology::SimpleCommunicator;
-    use mpi::traits::{Communicator, Destination, Source};
+    use mpi::traits::{Communicator, Destination, Equivalence, Source};
     use mpi::{Threading, initialize_with_threading};
     use warpshard_sync::StopFlag;
 
@@ -155,20 +154,21 @@ mod imp {
             self.count
         }
 
-        fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+        fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String> {
             let world = SimpleCommunicator::world();
             let others = || (0..self.count).filter(|rank| *rank != self.rank);
-            let mut came = vec![Vec::new(); self.count];
             // An error of MPI, such as a rank that is gone, ends the process: that is MPI's own default.
             scope(|scope| {
                 let send = |rank: usize| WaitGuard::from(world.process_at_rank(rank as i32).immediate_send(scope, &out[rank][..]));
                 let sending: Vec<_> = others().map(send).collect();
                 for rank in others() {
-                    came[rank] = world.process_at_rank(rank as i32).matched_probe().matched_receive_vec::<u8>().0;
+                    let (message, status) = world.process_at_rank(rank as i32).matched_probe();
+                    came[rank].resize(status.count(u8::equivalent_datatype()) as usize, 0);
+                    message.matched_receive_into(&mut came[rank][..]);
                 }
                 drop(sending);
             });
-            Ok(came)
+            Ok(())
         }
     }
 }

@@ -102,11 +102,11 @@ pub(super) struct Coordinator<U: Unit, D> {
 pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     match shared.step {
         Step::Run => {
-            shared.from_ranks.clear();
+            shared.from_ranks.iter_mut().for_each(Vec::clear);
             after_run(shared, workers);
         }
         Step::Deliver => {
-            shared.from_ranks.clear();
+            shared.from_ranks.iter_mut().for_each(Vec::clear);
             if std::mem::take(&mut shared.coordinator().saves)
                 && let Err(ending) = save(shared, workers)
             {
@@ -368,13 +368,12 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
             }
         }
         let Some(division) = &mut self.division else { return Ok(report) };
-        let mut messages: Vec<Vec<u8>> = vec![Vec::new(); division.ranks.count()];
         for worker in workers.iter_mut() {
-            for (all, own) in messages.iter_mut().zip(&mut worker.to_ranks) {
+            for (all, own) in division.messages.iter_mut().zip(&mut worker.to_ranks) {
                 if all.is_empty() { std::mem::swap(all, own) } else { all.append(own) }
             }
         }
-        for (other, messages) in division.exchange(&report, messages)? {
+        for other in division.exchange(&report, from_ranks)? {
             report.sent += other.sent;
             report.next = report.next.min(other.next);
             report.events.extend(other.events);
@@ -384,7 +383,6 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
                 work.instructions += other.instructions;
                 work.tasks += other.tasks;
             }
-            from_ranks.push(messages);
         }
         Ok(report)
     }
@@ -392,7 +390,7 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
     /// Adds what the units of the other ranks wait for.
     fn gather_waiting(&mut self, mut waiting: Vec<(UnitId, Vec<String>)>) -> Result<Vec<(UnitId, Vec<String>)>, String> {
         if let Some(division) = &mut self.division {
-            for (other, _) in division.exchange(&waiting, Vec::new())? {
+            for other in division.exchange(&waiting, &mut Vec::new())? {
                 waiting.extend(other);
             }
         }

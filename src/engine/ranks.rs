@@ -29,11 +29,12 @@ pub trait Ranks: Send + std::fmt::Debug {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Sends `out[r]` to every other rank r, and returns what each of them sent, by rank; the own entries are empty.
+    /// Sends `out[r]` to every other rank r, and puts what each of them sent into `came[r]`. What `out` holds afterwards does not matter; buffers are
+    /// used again. The own entries stay as they are.
     ///
     /// # Errors
     /// When a rank is gone; a message for the user that names it.
-    fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+    fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String>;
 }
 
 /// Ranks that are threads of one process.
@@ -72,15 +73,15 @@ impl Ranks for LocalRanks {
         self.to.len()
     }
 
-    fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+    fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String> {
         let gone = |rank: usize| format!("rank {rank} of {} ended before the run did", self.from.len());
         for (rank, (to, bytes)) in self.to.iter().zip(out).enumerate().filter(|(rank, _)| *rank != self.rank) {
             to.send(std::mem::take(bytes)).map_err(|_| gone(rank))?;
         }
-        let take = |(rank, from): (usize, &Receiver<Vec<u8>>)| {
-            if rank == self.rank { Ok(Vec::new()) } else { from.recv().map_err(|_| gone(rank)) }
-        };
-        self.from.iter().enumerate().map(take).collect()
+        for (rank, (from, bytes)) in self.from.iter().zip(came).enumerate().filter(|(rank, _)| *rank != self.rank) {
+            *bytes = from.recv().map_err(|_| gone(rank))?;
+        }
+        Ok(())
     }
 }
 
@@ -100,9 +101,6 @@ pub(super) struct EpochReport<E> {
     pub(super) failure: Option<String>,
 }
 
-/// A value that a rank sent, and the bytes that belong to it.
-type Part<T> = (T, Vec<u8>);
-
 /// Values of units at a cut.
 pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
 
@@ -111,6 +109,8 @@ pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
 pub(super) struct Division {
     pub(super) ranks: Box<dyn Ranks>,
     pub(super) rank_of: Vec<u16>,
+    /// Messages to the units of each rank, encoded; empty between two exchanges.
+    pub(super) messages: Vec<Vec<u8>>,
     pub(super) facts: RankFacts,
 }
 
@@ -124,7 +124,7 @@ impl Division {
         let of_shard = divide(shards, &kind_of_shard, ranks.count());
         let rank_of = shard_of.iter().map(|&shard| of_shard[shard as usize]).collect();
         let facts = RankFacts { count: ranks.count() as u32, ..RankFacts::default() };
-        Self { ranks, rank_of, facts }
+        Self { messages: vec![Vec::new(); ranks.count()], ranks, rank_of, facts }
     }
 
     /// Whether this rank steps a unit.
@@ -132,23 +132,23 @@ impl Division {
         usize::from(self.rank_of[unit]) == self.ranks.rank()
     }
 
-    /// Sends `value` and the bytes that belong to it, by rank, to every other rank; returns what came, by rank.
+    /// Sends `value` and the messages to every other rank; returns the values that came, by rank, and puts the messages into `came`.
     pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
         &mut self,
         value: &T,
-        with: Vec<Vec<u8>>,
-    ) -> Result<Vec<Part<T>>, String> {
+        came: &mut Vec<Vec<u8>>,
+    ) -> Result<Vec<T>, String> {
         let began = Instant::now();
-        let (parts, bytes) = exchange(self.ranks.as_mut(), value, with)?;
+        let (values, bytes) = exchange(self.ranks.as_mut(), value, &mut self.messages, came)?;
         self.facts.exchanges += 1;
         self.facts.seconds += began.elapsed().as_secs_f64();
         self.facts.bytes += bytes;
-        Ok(parts)
+        Ok(values)
     }
 
     /// Adds the values of the units of all other ranks.
     pub(super) fn gather(&mut self, own: &mut [Values; 2]) -> Result<(), String> {
-        for ([counters, tasks], _) in self.exchange::<[Values; 2]>(own, Vec::new())? {
+        for [counters, tasks] in self.exchange::<[Values; 2]>(own, &mut Vec::new())? {
             own[0].extend(counters);
             own[1].extend(tasks);
         }
@@ -158,7 +158,7 @@ impl Division {
     /// Adds the states of the units of all other ranks, and the messages that they counted.
     pub(super) fn gather_states(&mut self, units: &mut Vec<SavedUnit>, messages: &mut u64, late: &mut LateMessages) -> Result<(), String> {
         let own = (std::mem::take(units), *messages, *late);
-        for ((others, sent, came_late), _) in self.exchange(&own, Vec::new())? {
+        for (others, sent, came_late) in self.exchange(&own, &mut Vec::new())? {
             units.extend(others);
             *messages += sent;
             late.add(&came_late);
@@ -188,43 +188,46 @@ fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u1
 /// # Errors
 /// When a rank is gone, or runs another build.
 pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, String> {
-    Ok(exchange(ranks, value, Vec::new())?.0.into_iter().map(|(value, _)| value).collect())
+    Ok(exchange(ranks, value, &mut Vec::new(), &mut Vec::new())?.0)
 }
 
-/// Sends `value` and the bytes that belong to it, by rank, to every other rank; returns what came, by rank, and the bytes sent.
+/// Sends `value` and the bytes of `out`, by rank, to every other rank, and leaves `out` empty; returns the values that came, by rank, and the number of
+/// bytes sent, and puts the bytes that came into `came`.
 ///
 /// In a packet the value follows the bytes, which are many, so that nobody copies them; its length comes last.
 fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
     ranks: &mut dyn Ranks,
     value: &T,
-    with: Vec<Vec<u8>>,
-) -> Result<(Vec<Part<T>>, u64), String> {
+    out: &mut Vec<Vec<u8>>,
+    came: &mut Vec<Vec<u8>>,
+) -> Result<(Vec<T>, u64), String> {
     let own = ranks.rank();
-    let others = |packets: Vec<Vec<u8>>| packets.into_iter().enumerate().filter(move |(rank, _)| *rank != own);
     let value = encode(value);
-    let mut out = with;
     out.resize(ranks.count(), Vec::new());
-    for packet in &mut out {
+    came.resize(ranks.count(), Vec::new());
+    for packet in out.iter_mut() {
         packet.extend_from_slice(&value);
         packet.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
     out[own].clear();
     let bytes = out.iter().map(|packet| packet.len() as u64).sum();
-    let came = ranks.exchange(&mut out)?;
-    let part = |(rank, packet)| {
+    ranks.exchange(out, came)?;
+    out.iter_mut().for_each(Vec::clear);
+    let part = |(rank, packet): (usize, &mut Vec<u8>)| {
         let unread = || format!("what rank {rank} sent cannot be read; all ranks must run the same build of the program");
         split(packet).ok_or_else(unread)
     };
-    Ok((others(came).map(part).collect::<Result<_, _>>()?, bytes))
+    let others = came.iter_mut().enumerate().filter(|(rank, _)| *rank != own);
+    Ok((others.map(part).collect::<Result<_, _>>()?, bytes))
 }
 
-/// The value of a packet, and the bytes that belong to it.
-fn split<T: for<'a> Deserialize<'a>>(mut packet: Vec<u8>) -> Option<Part<T>> {
+/// Takes the value off a packet, which then has the bytes that belong to it.
+fn split<T: for<'a> Deserialize<'a>>(packet: &mut Vec<u8>) -> Option<T> {
     let (rest, length) = packet.split_last_chunk::<4>()?;
     let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
     let value = postcard::from_bytes(&rest[start..]).ok()?;
     packet.truncate(start);
-    Some((value, packet))
+    Some(value)
 }
 
 fn encode<T: Serialize>(value: &T) -> Vec<u8> {
@@ -308,12 +311,16 @@ mod tests {
             for mut ranks in ranks {
                 scope.spawn(move || {
                     let own = ranks.rank() as u8;
-                    let with = (0..3).map(|to| vec![own, to]).collect();
-                    let (came, bytes) = exchange(&mut ranks, &u32::from(own), with).expect("all ranks are there");
-                    let expected: Vec<Part<u32>> =
-                        (0..3).filter(|rank| *rank != own).map(|rank| (u32::from(rank), vec![rank, own])).collect();
-                    assert_eq!(came, expected);
-                    assert_eq!(bytes, 2 * (2 + 1 + 4), "two bytes, a small number, its length");
+                    let mut came = Vec::new();
+                    for round in 0..2 {
+                        let mut out = (0..3).map(|to| vec![own, to, round]).collect();
+                        let (values, bytes) = exchange(&mut ranks, &u32::from(own), &mut out, &mut came).expect("all ranks are there");
+                        let others = || (0..3).filter(|rank| *rank != own);
+                        assert_eq!(values, others().map(u32::from).collect::<Vec<_>>());
+                        assert!(others().all(|rank| came[usize::from(rank)] == [rank, own, round]));
+                        assert!(came[usize::from(own)].is_empty() && out.iter().all(Vec::is_empty));
+                        assert_eq!(bytes, 2 * (3 + 1 + 4), "three bytes, a small number, its length");
+                    }
                 });
             }
         });
@@ -321,8 +328,9 @@ mod tests {
 
     #[test]
     fn a_packet_of_another_build_is_refused() {
-        assert_eq!(split::<u32>(vec![1, 2]), None);
-        assert_eq!(split::<u32>(vec![7, 9, 0, 0, 0]), None, "longer than the packet");
-        assert_eq!(split::<u32>(vec![5, 7, 1, 0, 0, 0]), Some((7, vec![5])));
+        assert_eq!(split::<u32>(&mut vec![1, 2]), None);
+        assert_eq!(split::<u32>(&mut vec![7, 9, 0, 0, 0]), None, "longer than the packet");
+        let mut packet = vec![5, 7, 1, 0, 0, 0];
+        assert_eq!((split::<u32>(&mut packet), packet), (Some(7), vec![5]));
     }
 }

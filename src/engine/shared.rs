@@ -111,7 +111,7 @@ pub(super) struct Shared<U: Unit, C> {
     pub(super) relaxed: bool,
     pub(super) links: Vec<PlannedLink>,
     pub(super) names: Vec<String>,
-    /// Messages of the last epoch from other ranks to units of this one.
+    /// Messages of the last epoch from each rank to units of this one.
     pub(super) from_ranks: Vec<Vec<u8>>,
     /// Never contended: the coordinator has exclusive access. The lock is there because workers share the whole structure.
     pub(super) coordinator: Mutex<C>,

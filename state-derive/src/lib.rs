@@ -136,8 +136,11 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::warpshard_state::State for #name #arguments #conditions {
+            #[inline]
             fn save(&self, to: &mut ::warpshard_state::Writer) { #save }
+            #[inline]
             fn load(&mut self, from: &mut ::warpshard_state::Reader<'_>) -> Result<(), ::warpshard_state::StateError> { #load }
+            #[inline]
             fn read(from: &mut ::warpshard_state::Reader<'_>) -> Result<Self, ::warpshard_state::StateError> { #read }
         }
     })

@@ -128,6 +128,11 @@ pub struct Reader<'a> {
     visited: BTreeSet<usize>,
 }
 
+#[cold]
+fn ends_early() -> StateError {
+    StateError::new("the saved state ends too early")
+}
+
 impl<'a> Reader<'a> {
     /// From the beginning of what a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -151,9 +156,7 @@ impl<'a> Reader<'a> {
     /// When there are fewer.
     #[inline]
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], StateError> {
-        let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
-            return Err(StateError::new("the saved state ends too early"));
-        };
+        let Some((taken, rest)) = self.bytes.split_at_checked(count) else { return Err(ends_early()) };
         self.bytes = rest;
         Ok(taken)
     }
