@@ -119,6 +119,8 @@ const CASES: &[Case] = &[
     fresh(on_few(case("convolutionSeparable-long", "sdk/convolutionSeparable.toml", &[("n", 8192)]))),
     fresh(on_few(case("kmeans-long", "rodinia/kmeans.toml", &[("points", 2_457_600), ("features", 34)]))),
     fresh(on_few(case("hotspot-long", "rodinia/hotspot.toml", &[("n", 3072)]))),
+    fresh(case("heartwall-long", "rodinia/heartwall.toml", &[("points", 51), ("frames", 66), ("h", 600), ("w", 600)])),
+    fresh(case("mriq-long", "parboil/mriq.toml", &[("voxels", 4096), ("points", 14336)])),
     quick(medium("srad_v2-medium", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 250)])),
     quick(medium("stencil-medium", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 150)])),
     medium("lbm-medium", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 100)]),
