@@ -69,18 +69,18 @@ impl Configuration {
         let Some(name) = name else { return Ok(Self::Pairs) };
         let (word, number) = name.split_once('=').map_or((name, None), |(word, number)| (word, Some(number)));
         let known = Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, configuration)| *configuration);
-        let features: BTreeSet<&str> = kernels().iter().flat_map(|kernel| kernel.features.keys().map(String::as_str)).collect();
-        let among = number.is_none_or(|number| features.contains(number));
-        let number = number.and_then(|number| number.parse().ok());
+        let inputs = kernels().iter().flat_map(|kernel| kernel.features.keys());
+        let features: BTreeSet<u32> = inputs.filter_map(|number| number.parse().ok()).collect();
+        let number = number.map(|number| number.parse().ok().filter(|number| features.contains(number)));
         let configuration = match (known, number) {
-            (Some(Self::Fits(_)), Some(number)) => Some(Self::Fits(number)),
-            (Some(Self::FitsWithinOpt(_)), Some(number)) => Some(Self::FitsWithinOpt(number)),
+            (Some(Self::Fits(_)), Some(Some(number))) => Some(Self::Fits(number)),
+            (Some(Self::FitsWithinOpt(_)), Some(Some(number))) => Some(Self::FitsWithinOpt(number)),
             (known, None) => known,
             _ => None,
         };
-        configuration.filter(|_| among).ok_or_else(|| {
+        configuration.ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            let features: Vec<&str> = features.into_iter().collect();
+            let features: Vec<String> = features.iter().map(u32::to_string).collect();
             let (names, features) = (names.join(", "), features.join(", "));
             format!("--configuration {name}: expected one of {names}; after the last two `=N` may follow, N one of {features}")
         })

@@ -38,7 +38,7 @@ fn registers_are_those_that_table_iii_says_are_used() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(Configuration::of(None), Ok(Configuration::Pairs));
     let error = Configuration::of(Some("all")).unwrap_err();
-    let expected = "expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt; after the last two `=N` may follow, N one of 16, 18, 20, 22, 24, 26, 28, 30";
+    let expected = "expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt; after the last two `=N` may follow, N one of 8, 10, 16, 18, 20, 22, 24, 26, 28, 30";
     assert_eq!(error, format!("--configuration all: {expected}"));
     let of = |name| Configuration::of(Some(name));
     assert_eq!([of("fits"), of("fits=16"), of("fits=20")], [16, 16, 20].map(|features| Ok(Configuration::Fits(features))));
@@ -46,7 +46,7 @@ fn an_unknown_configuration_is_refused() {
     assert!(["fits=17", "fits=", "pairs=16", "fits=16=16"].iter().all(|name| of(name).is_err()));
     let kms = &kernels()[kernel("KMS")];
     let has = |of: &(&String, &Vec<(String, String)>)| of.1.contains(&("features".to_owned(), of.0.clone()));
-    assert!(kms.features.len() == 8 && kms.features.iter().all(|input| has(&input)));
+    assert!(kms.features.len() == 10 && kms.features.iter().all(|input| has(&input)));
     assert_eq!(kms.size(Input::Features(22))[0].1, "76800");
 }
 
