@@ -11,25 +11,17 @@ use crate::study::lab::Task;
 
 use super::oracle::Chain;
 use super::published::{Scheme, content, published};
-use super::task::{Knowledge, Preempted};
+use super::task::{Knowledge, Preempted, Stratum};
 
-/// What preemption of a benchmark cost.
+/// What was seen at a request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Counts {
-    /// The bound in core cycles.
-    pub(super) bound: u64,
-    /// Requests, and those that found CTAs of the benchmark.
-    pub(super) requests: u64,
-    pub(super) busy: u64,
-    /// Preemptions: SMs that had CTAs of the benchmark at a request. Of these, the ones that had to take CTAs away, and the ones that exceeded
-    /// the bound.
+pub(super) struct Seen {
+    /// Preemptions: SMs that had CTAs of the benchmark. Of these, the ones that had to take CTAs away, and the ones that exceeded the bound.
     pub(super) preemptions: u64,
     pub(super) emptied: u64,
     pub(super) violations: u64,
-    /// Requests with an SM above the bound.
-    pub(super) late: u64,
     /// From the request to the end of the task, in core cycles.
-    pub(super) finished: Vec<u64>,
+    pub(super) finished: Option<u64>,
     /// Warp instructions in vain, and those if all victims had been flushed.
     pub(super) overhead: f64,
     pub(super) flush_overhead: f64,
@@ -39,16 +31,22 @@ pub(super) struct Counts {
     pub(super) drained: u64,
     pub(super) switched: u64,
     pub(super) flushed: u64,
-    /// Sum of utilisations and how many.
-    pub(super) utilisation: (f64, u64),
+    /// The utilisation until the last victim left.
+    pub(super) utilisation: Option<f64>,
     /// Relative errors of the estimated latency of draining: sum and how many.
     pub(super) drain_error: (f64, u64),
     /// Latencies of SMs, in core cycles.
     pub(super) latencies: Vec<u64>,
     /// Preemptions by the kernel of the SM's first CTA, by its name.
     pub(super) kernels: BTreeMap<String, u64>,
-    /// Of each request: preemptions, those above the bound, warp instructions in vain, and those if all victims had been flushed.
-    pub(super) by_request: Vec<[f64; 4]>,
+}
+
+/// What preemption of a benchmark cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// The bound in core cycles.
+    pub(super) bound: u64,
+    pub(super) requests: Vec<Seen>,
 }
 
 impl Task for Preempted {
@@ -84,6 +82,24 @@ impl Task for Preempted {
     }
 }
 
+impl Task for Stratum {
+    type Result = Counts;
+
+    fn key(&self) -> Result<String, String> {
+        Ok(format!("{} at {:?}", self.cell.key()?, self.arrivals))
+    }
+
+    fn run(&self) -> Result<Counts, String> {
+        let mut all = Counts::default();
+        for at in &self.arrivals {
+            let one = Preempted { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;
+            all.bound = one.bound;
+            all.requests.extend(one.requests);
+        }
+        Ok(all)
+    }
+}
+
 /// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
 pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
     let ended = |number: u16| kernel(number)?.1;
@@ -98,41 +114,37 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16
         let (at, task) = (one[0].0, one[0].3 as u16);
         let of = |name: &'static str| one.iter().filter(move |signal| signal.2 == name);
         let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
-        counts.requests += 1;
-        counts.finished.extend(ended(task).map(|end| end.saturating_sub(at)));
-        let asked = of("running").count() as u64;
         let emptied = of("flush_overhead").count() as u64;
         let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
-        // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
-        let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (emptied - latencies.len() as u64);
+        let mut seen = Seen {
+            preemptions: of("running").count() as u64,
+            emptied,
+            // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
+            violations: latencies.iter().filter(|latency| **latency > bound).count() as u64 + (emptied - latencies.len() as u64),
+            finished: ended(task).map(|end| end.saturating_sub(at)),
+            overhead: sum("overhead"),
+            flush_overhead: sum("flush_overhead"),
+            drained: sum("drained") as u64,
+            switched: sum("switched") as u64,
+            flushed: sum("flushed") as u64,
+            utilisation: of("utilisation").next().map(|signal| signal.3),
+            latencies,
+            ..Seen::default()
+        };
         for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u16)) {
-            *counts.kernels.entry(name).or_default() += 1;
+            *seen.kernels.entry(name).or_default() += 1;
         }
-        counts.busy += u64::from(asked > 0);
-        counts.late += u64::from(above > 0);
-        counts.preemptions += asked;
-        counts.emptied += emptied;
-        counts.violations += above;
-        counts.latencies.extend(latencies);
-        let (overhead, flush_overhead) = (sum("overhead"), sum("flush_overhead"));
-        counts.overhead += overhead;
-        counts.flush_overhead += flush_overhead;
-        counts.by_request.push([asked as f64, above as f64, overhead, flush_overhead]);
         for (_, sm, _, flush) in of("flush_overhead") {
             let of_sm = |name| of(name).find(|signal| signal.1 == *sm).map(|signal| signal.3);
             if of_sm("latency").is_none_or(|latency| latency as u64 > bound) {
-                counts.late_overhead += flush - of_sm("overhead").unwrap_or(0.0).min(*flush);
+                seen.late_overhead += flush - of_sm("overhead").unwrap_or(0.0).min(*flush);
             }
         }
-        counts.drained += sum("drained") as u64;
-        counts.switched += sum("switched") as u64;
-        counts.flushed += sum("flushed") as u64;
-        counts.utilisation.0 += sum("utilisation");
-        counts.utilisation.1 += of("utilisation").count() as u64;
         for (estimate, latency) in of("drain_estimate").zip(of("drain_latency")) {
-            counts.drain_error.0 += (estimate.3 - latency.3).abs() / latency.3.max(1.0);
-            counts.drain_error.1 += 1;
+            seen.drain_error.0 += (estimate.3 - latency.3).abs() / latency.3.max(1.0);
+            seen.drain_error.1 += 1;
         }
+        counts.requests.push(seen);
     }
     counts
 }

@@ -6,21 +6,25 @@
 //! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
 
 mod cell;
+mod figures;
 mod findings;
 mod oracle;
 mod published;
+mod strata;
 mod task;
 #[cfg(test)]
 mod tests;
 
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
-use findings::{Cell, Point, Results};
+use figures::{Cell, Figures, Point};
+use findings::Results;
 use published::{Benchmark, Configuration, Scheme, benchmarks, published};
-use task::{Alone, Preempted, Setup, TaskAlone, Times};
+use task::{Alone, Preempted, Setup, Stratum, TaskAlone, Times};
 
 /// The schemes, in the order of the tables. Chimera with the thesis' estimate is one of Figure 4.3, at its bound alone.
 const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
@@ -46,23 +50,30 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let alone: Vec<Alone> = chosen.iter().map(|benchmark| Alone { setup: setup.clone(), benchmark }).collect();
     let alone: Vec<Times> = lab.all(&alone).map_err(StudyError::Input)?;
     let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
-    let mut tasks = Vec::new();
+    let (mut tasks, mut further) = (Vec::new(), Vec::new());
     for (benchmark, times) in chosen.iter().zip(&alone) {
         let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
         for (scheme, bound) in cells() {
             let overwrites = Arc::clone(&overwrites);
-            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, overwrites });
+            let cell = Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, at: None, overwrites };
+            further.extend(times.rare(points).into_iter().map(|kernel| Stratum::new(cell.clone(), times, kernel)));
+            tasks.push(cell);
         }
     }
     let counts = lab.all(&tasks).map_err(StudyError::Input)?;
-    let cells: Vec<Cell> = tasks.iter().map(|task| Cell { scheme: task.scheme, bound: task.bound }).collect();
-    let per = cells.len() / chosen.len();
-    let points = chosen.iter().zip(alone).zip(counts.chunks_exact(per)).map(|((benchmark, times), counts)| Point {
-        benchmark,
-        times,
-        counts: cells.iter().copied().zip(counts.iter().cloned()).collect(),
+    let mut further = lab.all(&further).map_err(StudyError::Input)?.into_iter();
+    let per = tasks.len() / chosen.len();
+    let cells = tasks.iter().zip(counts);
+    let mut figures = cells.zip(alone.iter().flat_map(|times| iter::repeat_n(times, per))).map(|((task, counts), times)| {
+        let rare = times.rare(task.points);
+        let further = further.by_ref().take(rare.len()).collect();
+        (Cell { scheme: task.scheme, bound: task.bound }, Figures::new(task.benchmark, times, &rare, counts, further))
     });
-    let results = Results { configuration: setup.configuration, task_alone, points: points.collect() };
+    let mut points = Vec::new();
+    for (benchmark, times) in chosen.iter().zip(&alone) {
+        points.push(Point { benchmark, times: times.clone(), figures: figures.by_ref().take(per).collect() });
+    }
+    let results = Results { configuration: setup.configuration, task_alone, points };
     let mut output =
         StudyOutput::new("dual-kernel", format!("CTAs preempted by a task that arrives, compared with {}", published().source));
     findings::show(&mut output, &results);

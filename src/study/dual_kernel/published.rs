@@ -23,6 +23,7 @@ pub(super) struct Parameters {
     pub(super) machine: String,
     pub(super) bounds: Vec<u32>,
     pub(super) kernel_points: u32,
+    pub(super) rare_points: f64,
     pub(super) most_points: u32,
     pub(super) full_most_points: u32,
     pub(super) recovery: f64,

@@ -1,7 +1,8 @@
 //! One run: a benchmark that goes on and on, and a task of higher priority that arrives again and again.
 //!
 //! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
-//! other; the rest of a window is for the task to end and the benchmark to recover.
+//! other; the rest of a window is for the task to end and the benchmark to recover. While a kernel runs that few of them hit, further ones arrive, each in
+//! a run of its own (`strata.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::policy::registry::{self, CTA_NUMBERS};
 use crate::study::lab::Task;
 
 use super::published::{Benchmark, Configuration, Scheme, content, published};
+use super::strata::within;
 
 /// What all runs have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,8 +108,9 @@ pub(super) struct Times {
     pub(super) cycles: u64,
     /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
     pub(super) kernels: Vec<(u64, f64, f64, u32)>,
-    /// By kernel: the share of the time in which it ran.
+    /// By kernel: the share of the time in which it ran, and from when to when.
     pub(super) shares: Vec<f64>,
+    pub(super) spans: Vec<Vec<(u64, u64)>>,
     /// Share of the warp slots that were occupied.
     pub(super) occupancy: f64,
     /// Found by executing the programs.
@@ -129,6 +132,12 @@ impl Times {
         let of_kernels = f64::from(parameters.kernel_points) / rarest;
         let of_execution = self.cycles as f64 / self.window() as f64;
         (of_kernels.max(of_execution).ceil() as u32).clamp(parameters.kernel_points, most)
+    }
+
+    /// The places of kernels which too few of so many arrivals are expected to hit.
+    pub(super) fn rare(&self, points: u32) -> Vec<usize> {
+        let few = |share: &f64| *share > 0.0 && share * f64::from(points) < published().own.parameters.rare_points;
+        (0..self.shares.len()).filter(|kernel| few(&self.shares[*kernel])).collect()
     }
 }
 
@@ -172,11 +181,13 @@ impl Task for Alone {
             (ctas, cycles / ctas.max(1) as f64, instructions / ctas.max(1) as f64, fit)
         });
         let kernels = rows.collect();
-        let time = |name: &str| {
+        let spans = |name: &str| -> Vec<(u64, u64)> {
             let own = outcome.kernels.iter().filter(|kernel| kernel.name == name);
-            own.filter_map(|kernel| Some(kernel.ended? - kernel.started?)).sum::<u64>() as f64 / outcome.cycles.max(1) as f64
+            own.filter_map(|kernel| Some((kernel.started?, kernel.ended?))).collect()
         };
-        let shares = self.benchmark.kernels.iter().map(|row| time(&row.kernel)).collect();
+        let spans: Vec<Vec<(u64, u64)>> = self.benchmark.kernels.iter().map(|row| spans(&row.kernel)).collect();
+        let share = |spans: &Vec<(u64, u64)>| spans.iter().map(|(from, to)| to - from).sum::<u64>() as f64 / outcome.cycles.max(1) as f64;
+        let shares = spans.iter().map(share).collect();
         let slots = u64::from(machine.gpu.sm.warps) * u64::from(machine.gpu.sms) * outcome.cycles.max(1);
         let residency: u64 = outcome
             .components
@@ -187,7 +198,7 @@ impl Task for Alone {
             .map(|counted| counted.value)
             .sum();
         let occupancy = residency as f64 / slots as f64;
-        Ok(Times { cycles: outcome.cycles, kernels, shares, occupancy, overwrites })
+        Ok(Times { cycles: outcome.cycles, kernels, shares, spans, occupancy, overwrites })
     }
 }
 
@@ -236,7 +247,34 @@ pub(super) struct Preempted {
     pub(super) bound: u32,
     pub(super) points: u32,
     pub(super) window: u64,
+    /// The cycle of the only arrival, instead of points in windows.
+    pub(super) at: Option<u64>,
     pub(super) overwrites: Arc<Overwrites>,
+}
+
+/// A benchmark that is preempted while one of its kernels runs: each time in a run of its own, which is not preempted before.
+#[derive(Clone, Debug)]
+pub(super) struct Stratum {
+    pub(super) cell: Preempted,
+    pub(super) kernel: String,
+    pub(super) arrivals: Vec<u64>,
+}
+
+impl Stratum {
+    /// Of the kernel in a place of Table 4.2, with arrivals that are uniform over the spans in which it runs alone.
+    pub(super) fn new(cell: Preempted, times: &Times, place: usize) -> Self {
+        let parameters = &published().own.parameters;
+        let kernel = cell.benchmark.kernels[place].kernel.clone();
+        let words = [&cell.benchmark.name, &kernel].map(|name| u64::from(crc32fast::hash(name.as_bytes())));
+        let arrivals = within(&times.spans[place], parameters.kernel_points, &mut Rng::keyed(parameters.seed, &words));
+        Self { cell, kernel, arrivals }
+    }
+}
+
+impl fmt::Display for Stratum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, and {} times in {}", self.cell, self.arrivals.len(), self.kernel)
+    }
 }
 
 /// What the controller knows of the CTAs at a request.
@@ -306,11 +344,14 @@ impl Preempted {
     /// Core cycles of the run at most. A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer
     /// requests.
     pub(super) fn longest(&self) -> u64 {
-        (u64::from(self.points) + 10) * self.window
+        self.at.unwrap_or(u64::from(self.points) * self.window) + 10 * self.window
     }
 
     /// The cycles at which the task arrives.
     pub(super) fn arrivals(&self) -> Vec<Cycle> {
+        if let Some(at) = self.at {
+            return vec![Cycle(at)];
+        }
         let parameters = &published().own.parameters;
         // The same for all schemes and bounds, so that these see the benchmark at the same points.
         let mut rng = Rng::keyed(parameters.seed, &[u64::from(crc32fast::hash(self.benchmark.name.as_bytes()))]);

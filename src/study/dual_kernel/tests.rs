@@ -1,6 +1,6 @@
 //! Figures of hand-made runs, and the page.
 
-use super::cell::{Counts, counts};
+use super::cell::{Counts, Seen, counts};
 use super::*;
 use crate::stats::TimelineEntry;
 
@@ -35,23 +35,67 @@ fn a_timeline_is_counted_by_request() {
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
     let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
     let got = counts(&timeline, 300, kernel);
-    assert_eq!(got.kernels, std::collections::BTreeMap::from([("k1".to_owned(), 3), ("k2".to_owned(), 1)]));
-    assert_eq!(got.by_request, [[3.0, 1.0, 90.0, 600.0], [1.0, 1.0, 200.0, 200.0], [0.0; 4]]);
+    let of =
+        |all: &[(&str, u64)]| all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<std::collections::BTreeMap<_, _>>();
+    let kernels: Vec<_> = got.requests.iter().map(|seen| seen.kernels.clone()).collect();
+    assert_eq!(kernels, [of(&[("k1", 2), ("k2", 1)]), of(&[("k1", 1)]), of(&[])]);
+    let numbers: Vec<_> = got.requests.iter().map(|seen| (seen.preemptions, seen.violations, seen.overhead, seen.flush_overhead)).collect();
+    // SM 1 of the first request has no latency; the second request is above the bound.
+    assert_eq!(numbers, [(3, 1, 90.0, 600.0), (1, 1, 200.0, 200.0), (0, 0, 0.0, 0.0)]);
+    // SM 2 of the first request has room.
+    assert_eq!(got.requests.iter().map(|seen| seen.emptied).collect::<Vec<_>>(), [2, 1, 0]);
+    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
+    assert_eq!(got.requests.iter().map(|seen| seen.late_overhead).collect::<Vec<_>>(), [100.0, 0.0, 0.0]);
+    let first = &got.requests[0];
+    assert_eq!((first.drained, first.flushed, first.switched), (1, 2, 0));
+    assert_eq!(got.requests.iter().map(|seen| seen.finished).collect::<Vec<_>>(), [Some(3000), Some(3000), None]);
+    assert_eq!((first.utilisation, first.drain_error), (Some(0.5), (0.5, 1)));
+    let times = Times { shares: vec![1.0], ..Times::default() };
+    let got = Figures::new(&benchmarks()[0], &times, &[], got, Vec::new());
     // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
     let spread = got.overhead_spread().unwrap();
     assert!((spread - 100.0 * 1.96 * (2.0f64 * 127.5 * 127.5 * 1.5).sqrt() / 800.0).abs() < 1e-9, "{spread}");
-    // SM 2 of the first request has room.
-    assert_eq!((got.requests, got.busy, got.preemptions, got.emptied), (3, 2, 4, 3));
-    // SM 1 of the first request has no latency; the second request is above the bound.
-    assert_eq!((got.violations, got.late), (2, 2));
-    assert_eq!((got.overhead, got.flush_overhead), (290.0, 800.0));
-    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
-    assert_eq!(got.late_overhead, 100.0);
-    assert_eq!((got.drained, got.flushed, got.switched), (1, 2, 0));
-    assert_eq!(got.finished, [3000, 3000]);
-    assert_eq!((got.utilisation, got.drain_error), ((0.5, 1), (0.5, 1)));
-    assert_eq!(got.violation_rate(), Some(50.0));
+    assert_eq!((got.violation_rate(), got.late_rate(), got.overhead_rate()), (Some(50.0), Some(100.0), Some(36.25)));
     assert_eq!((got.missed_rate(2700.0), got.missed_rate(2699.0).map(f64::round)), (Some(0.0), Some(67.0)));
+    assert_eq!((got.median_finish(), got.mean_utilisation()), (Some(3000.0), Some(50.0)));
+}
+
+#[test]
+fn a_rare_kernel_has_arrivals_of_its_own_and_counts_by_its_time() {
+    let bfs = benchmarks().iter().find(|one| one.name == "bfs").unwrap();
+    let spans = vec![vec![(80, 9580)], vec![(9580, 10_000), (10_100, 10_180)]];
+    let times = Times { cycles: 10_180, kernels: vec![(1, 5000.0, 1.0, 1); 2], shares: vec![0.95, 0.05], spans, ..Times::default() };
+    assert_eq!((times.rare(70), times.rare(267)), (vec![1], Vec::new()), "20 and 13.35 arrivals are enough for 200 preemptions");
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let cell = Preempted {
+        setup,
+        benchmark: bfs,
+        scheme: Scheme::Dual,
+        bound: 2,
+        points: 70,
+        window: 20_000,
+        at: None,
+        overwrites: Arc::default(),
+    };
+    let stratum = Stratum::new(cell, &times, 1);
+    assert_eq!((stratum.kernel.as_str(), stratum.arrivals.len()), ("advance", 18));
+    assert!(stratum.arrivals.iter().all(|at| (9580..10_000).contains(at) || (10_100..10_180).contains(at)), "{:?}", stratum.arrivals);
+    let one = Preempted { at: Some(9600), ..stratum.cell };
+    assert_eq!((one.arrivals(), one.longest()), (vec![crate::base::Cycle(9600)], 209_600));
+
+    let seen = |kernel: &str, violations| Seen {
+        preemptions: 10,
+        violations,
+        kernels: [(kernel.to_owned(), 10)].into_iter().filter(|(name, _)| !name.is_empty()).collect(),
+        ..Seen::default()
+    };
+    let windows = Counts { bound: 2800, requests: vec![seen("visit", 1), seen("visit", 3), seen("advance", 9), seen("", 2)] };
+    // The last of these found no CTA of it, so it does not count.
+    let further = Counts { bound: 2800, requests: vec![seen("advance", 5), seen("advance", 10), seen("", 10)] };
+    let figures = Figures::new(bfs, &times, &[1], windows, vec![further]);
+    assert_eq!(figures.count(|_| 1), 6);
+    // 20 % of the preemptions in 95 % of the time, 80 % in the rest.
+    assert!((figures.violation_rate().unwrap() - 23.0).abs() < 1e-9, "{:?}", figures.violation_rate());
 }
 
 #[test]
@@ -69,12 +113,15 @@ fn so_many_arrivals_are_expected_while_each_kernel_runs() {
 
 /// Results in which every scheme has these violations and overheads in percent, of 100 preemptions at each bound.
 fn results(configuration: Configuration, of: impl Fn(Scheme) -> (u64, f64)) -> Results {
-    let counts = |(scheme, bound): (Scheme, u32)| {
+    let times = Times { shares: vec![1.0], ..Times::default() };
+    let figures = |(scheme, bound): (Scheme, u32)| {
         let (violations, overhead) = of(scheme);
-        let counts = Counts { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..Counts::default() };
-        (Cell { scheme, bound }, Counts { utilisation: (if scheme.shares_sms() { 0.9 } else { 0.3 }, 1), bound: 2800, ..counts })
+        let seen = Seen { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..Seen::default() };
+        let seen = Seen { utilisation: Some(if scheme.shares_sms() { 0.9 } else { 0.3 }), ..seen };
+        let counts = Counts { bound: 2800, requests: vec![seen] };
+        (Cell { scheme, bound }, Figures::new(&benchmarks()[0], &times, &[], counts, Vec::new()))
     };
-    let point = Point { benchmark: &benchmarks()[0], times: Times::default(), counts: cells().map(counts).collect() };
+    let point = Point { benchmark: &benchmarks()[0], times: times.clone(), figures: cells().map(figures).collect() };
     Results { configuration, task_alone: 1000.0, points: vec![point] }
 }
 

@@ -6,7 +6,7 @@
 //! SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, beside the paper's.
 //!
 //! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
-//! the pairs of KMS with an input of which one CTA fits the L1. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
+//! the pairs of KMS with an input of which one CTA fits the L1, `fits=N` with N features. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
 //! CTAs than its optimum, which the paper does not say.
 
 mod findings;
@@ -15,6 +15,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::lab::Lab;
@@ -32,11 +33,14 @@ enum Configuration {
     Exhaustive,
     /// The pairs, with numbers of CTAs that do not exceed the optimum of either kernel.
     WithinOpt,
-    /// The pairs of kernels that have an input of which a CTA fits the L1, with that input.
-    Fits,
+    /// The pairs of kernels whose inputs have features, with so many.
+    Fits(u32),
     /// Both.
-    FitsWithinOpt,
+    FitsWithinOpt(u32),
 }
+
+/// Features with which the rows of one CTA fit the L1.
+const FITTING: u32 = 16;
 
 impl Configuration {
     const ALL: [(&'static str, Self); 6] = [
@@ -44,26 +48,41 @@ impl Configuration {
         ("pools", Self::Pools),
         ("exhaustive", Self::Exhaustive),
         ("within-opt", Self::WithinOpt),
-        ("fits", Self::Fits),
-        ("fits-within-opt", Self::FitsWithinOpt),
+        ("fits", Self::Fits(FITTING)),
+        ("fits-within-opt", Self::FitsWithinOpt(FITTING)),
     ];
 
-    /// Whether kernels have the input of which a CTA fits the L1.
-    fn fits(self) -> bool {
-        matches!(self, Self::Fits | Self::FitsWithinOpt)
+    /// The features of kernels whose inputs have any, where it says how many.
+    fn features(self) -> Option<u32> {
+        match self {
+            Self::Fits(features) | Self::FitsWithinOpt(features) => Some(features),
+            _ => None,
+        }
     }
 
     /// Whether dynamic modulation gives no kernel more CTAs than its optimum.
     fn within_opt(self) -> bool {
-        matches!(self, Self::WithinOpt | Self::FitsWithinOpt)
+        matches!(self, Self::WithinOpt | Self::FitsWithinOpt(_))
     }
 
     fn of(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name else { return Ok(Self::Pairs) };
-        let known = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
-        known.ok_or_else(|| {
+        let (word, number) = name.split_once('=').map_or((name, None), |(word, number)| (word, Some(number)));
+        let known = Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, configuration)| *configuration);
+        let inputs = kernels().iter().flat_map(|kernel| kernel.features.keys());
+        let features: BTreeSet<u32> = inputs.filter_map(|number| number.parse().ok()).collect();
+        let number = number.map(|number| number.parse().ok().filter(|number| features.contains(number)));
+        let configuration = match (known, number) {
+            (Some(Self::Fits(_)), Some(Some(number))) => Some(Self::Fits(number)),
+            (Some(Self::FitsWithinOpt(_)), Some(Some(number))) => Some(Self::FitsWithinOpt(number)),
+            (known, None) => known,
+            _ => None,
+        };
+        configuration.ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            format!("--configuration {name}: expected one of {}", names.join(", "))
+            let features: Vec<String> = features.iter().map(u32::to_string).collect();
+            let (names, features) = (names.join(", "), features.join(", "));
+            format!("--configuration {name}: expected one of {names}; after the last two `=N` may follow, N one of {features}")
         })
     }
 }
@@ -98,13 +117,13 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if groups.is_empty() {
         return Err(StudyError::Input("--pairs selects nothing".into()));
     }
-    let input = match configuration {
-        _ if configuration.fits() && request.full => {
+    let input = match configuration.features() {
+        Some(_) if request.full => {
             return Err(StudyError::Input("--full and this --configuration each choose inputs: leave one of them out".into()));
         }
-        _ if configuration.fits() => Input::Fits,
-        _ if request.full => Input::Full,
-        _ => Input::Quick,
+        Some(features) => Input::Features(features),
+        None if request.full => Input::Full,
+        None => Input::Quick,
     };
     let (maker, lab) = (Maker { request, input, within_opt: configuration.within_opt() }, request.lab());
     let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::Input)?;
@@ -116,7 +135,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
-        Configuration::Pairs | Configuration::WithinOpt | Configuration::Fits | Configuration::FitsWithinOpt => {
+        Configuration::Pairs | Configuration::WithinOpt | Configuration::Fits(_) | Configuration::FitsWithinOpt(_) => {
             findings::show_pairs(&mut output, &results)
         }
         Configuration::Pools => findings::show_pools(&mut output, &results),
@@ -132,8 +151,8 @@ fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
         Configuration::Pools => own.pool.iter().map(|pool| pool.iter().map(|name| kernel(name)).collect()).collect(),
         _ => {
             let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect());
-            let fits = |members: &Vec<usize>| members.iter().any(|member| kernels()[*member].fits.is_some());
-            pairs.filter(|members| !configuration.fits() || fits(members)).collect()
+            let have = |members: &Vec<usize>| members.iter().any(|member| !kernels()[*member].features.is_empty());
+            pairs.filter(|members| configuration.features().is_none() || have(members)).collect()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the paper states, and its kernels.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -59,8 +60,8 @@ pub(super) enum Input {
     Quick,
     /// Up to four times longer.
     Full,
-    /// [`Kernel::fits`].
-    Fits,
+    /// [`Kernel::features`], of a kernel that has any: so many.
+    Features(u32),
 }
 
 /// A kernel of Table III.
@@ -73,9 +74,9 @@ pub(super) struct Kernel {
     pub(super) kernel: String,
     pub(super) parameters: Vec<(String, String)>,
     pub(super) full: Vec<(String, String)>,
-    /// An input with which what one CTA reads again fits the L1; as `parameters` where there is none.
+    /// Inputs by their number of features, of which that decides how much of what a CTA reads again the L1 holds; none where it has no features.
     #[serde(default)]
-    pub(super) fits: Option<Vec<(String, String)>>,
+    pub(super) features: BTreeMap<String, Vec<(String, String)>>,
     pub(super) registers: u32,
     pub(super) opt: u32,
     pub(super) most: u32,
@@ -91,7 +92,7 @@ impl Kernel {
         match input {
             Input::Quick => &self.parameters,
             Input::Full => &self.full,
-            Input::Fits => self.fits.as_ref().unwrap_or(&self.parameters),
+            Input::Features(number) => self.features.get(&number.to_string()).unwrap_or(&self.parameters),
         }
     }
 

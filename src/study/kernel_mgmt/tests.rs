@@ -15,8 +15,8 @@ fn groups_are_those_of_the_paper() {
     assert_eq!(sorted.len(), 28, "every pair once");
     let sizes: Vec<usize> = all_groups(Configuration::Pools).iter().map(Vec::len).collect();
     assert_eq!(sizes, [4, 4, 4, 4, 5, 5]);
-    let fits = all_groups(Configuration::Fits);
-    assert_eq!(fits, all_groups(Configuration::FitsWithinOpt));
+    let fits = all_groups(Configuration::Fits(16));
+    assert_eq!(fits, all_groups(Configuration::FitsWithinOpt(20)));
     assert_eq!(pairs, all_groups(Configuration::WithinOpt));
     assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel("KMS"))), "{fits:?}");
 }
@@ -38,7 +38,16 @@ fn registers_are_those_that_table_iii_says_are_used() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(Configuration::of(None), Ok(Configuration::Pairs));
     let error = Configuration::of(Some("all")).unwrap_err();
-    assert_eq!(error, "--configuration all: expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt");
+    let expected = "expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt; after the last two `=N` may follow, N one of 6, 8, 16, 18, 20, 22, 24, 26, 28, 30";
+    assert_eq!(error, format!("--configuration all: {expected}"));
+    let of = |name| Configuration::of(Some(name));
+    assert_eq!([of("fits"), of("fits=16"), of("fits=20")], [16, 16, 20].map(|features| Ok(Configuration::Fits(features))));
+    assert_eq!(of("fits-within-opt=18"), Ok(Configuration::FitsWithinOpt(18)));
+    assert!(["fits=17", "fits=", "pairs=16", "fits=16=16"].iter().all(|name| of(name).is_err()));
+    let kms = &kernels()[kernel("KMS")];
+    let has = |of: &(&String, &Vec<(String, String)>)| of.1.contains(&("features".to_owned(), of.0.clone()));
+    assert!(kms.features.len() == 10 && kms.features.iter().all(|input| has(&input)));
+    assert_eq!(kms.size(Input::Features(22))[0].1, "76800");
 }
 
 fn took(cycles: u64, joules: f64, chosen: &[u32]) -> Taken {
