@@ -117,7 +117,7 @@ const CASES: &[Case] = &[
     on_few(case("backprop-long", "rodinia/backprop.toml", &[("n", 1_048_560), ("steps", 2)])),
     on_few(case("cp-long", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 2048)])),
     fresh(on_few(case("convolutionSeparable-long", "sdk/convolutionSeparable.toml", &[("n", 8192)]))),
-    fresh(on_few(case("kmeans-long", "rodinia/kmeans.toml", &[("points", 2_457_600), ("features", 34)]))),
+    on_few(case("kmeans-long", "rodinia/kmeans.toml", &[("points", 2_457_600), ("features", 34)])),
     fresh(on_few(case("hotspot-long", "rodinia/hotspot.toml", &[("n", 3072)]))),
     fresh(case("heartwall-long", "rodinia/heartwall.toml", &[("points", 51), ("frames", 66), ("h", 600), ("w", 600)])),
     fresh(case("mriq-long", "parboil/mriq.toml", &[("voxels", 4096), ("points", 14336)])),
