@@ -10,7 +10,7 @@ use warpshard::engine::{Cut, Director, Latency, Outbox, Plan, PlannedUnit, SeenE
 use warpshard::stats::CounterVisitor;
 
 /// Passes the token on in the cycle in which it comes.
-#[derive(warpshard_state::State)]
+#[derive(warpshard::state::State)]
 struct Node {
     link: LinkId,
     now: Cycle,
@@ -52,7 +52,7 @@ impl Unit for Node {
     }
 }
 
-#[derive(warpshard_state::State)]
+#[derive(warpshard::state::State)]
 struct Idle;
 
 impl Director<Node> for Idle {

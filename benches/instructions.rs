@@ -11,13 +11,13 @@ use std::sync::Arc;
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
-use warpshard::frontend::{Workload, model};
+use warpshard::{model, workload::Workload};
 
 /// A machine and a workload, made before anything is counted.
 fn prepared(machine: &str, name: &str, parameters: &[(&str, &str)]) -> (Machine, Arc<Workload>) {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let workload = model::builtin(name, 1, &parameters).expect("the model is built in");
-    (Machine::load(machine, &[]).expect("the machine is built in").machine, Arc::new(workload))
+    (warpshard::catalogue().machine(machine, &[]).expect("the machine is built in").machine, Arc::new(workload))
 }
 
 #[library_benchmark]

@@ -65,7 +65,7 @@ impl Reader {
 }
 
 fn partition(criterion: &mut Criterion) {
-    let machine = Machine::load("v100", &[]).unwrap().machine;
+    let machine = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     let mut group = criterion.benchmark_group("partition of the v100");
     group.sample_size(20);
     group.throughput(Throughput::Elements(SECTORS));

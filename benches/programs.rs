@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::CtaIndex;
-use warpshard::frontend::program::Program;
+use warpshard::program::Program;
 
 /// A program of 64 CTAs whose warps go 1000 times through a loop of fused multiply-adds, integer arithmetic and a comparison.
 fn compute(folder: &Path) -> PathBuf {
@@ -32,7 +32,7 @@ fn compute(folder: &Path) -> PathBuf {
 /// Executes a program as a run does, CTA by CTA, and counts the instructions of its streams.
 fn streams(program: &Arc<Program>) -> u64 {
     let workload = program.workload().unwrap();
-    let one = |kernel: &warpshard::frontend::Kernel| {
+    let one = |kernel: &warpshard::workload::Kernel| {
         let ctas = (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta)));
         ctas.map(|cta| cta.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>()).sum::<u64>()
     };

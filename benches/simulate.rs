@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::chip::{RunOptions, simulate};
-use warpshard::config::Machine;
-use warpshard::frontend::model;
+use warpshard::model;
 
 fn whole_runs(criterion: &mut Criterion) {
-    let machine = Machine::load("v100", &[]).unwrap().machine;
+    let machine = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     let parameters = [("n", "512"), ("k", "32")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let workload = Arc::new(model::builtin("gemm_tiled", 1, &parameters).unwrap());
     let run = |threads| simulate(&machine, &workload, RunOptions { threads, ..RunOptions::default() }).unwrap().outcome;

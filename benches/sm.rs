@@ -10,13 +10,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};
-use warpshard::frontend::{
-    CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
-    StaticInst, StreamBuilder, Workload,
-};
 use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
 use warpshard::state::{Reader, StateError, Writer};
+use warpshard::workload::{
+    CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
+    StaticInst, StreamBuilder, Workload,
+};
 
 const WARPS: u32 = 64;
 const INSTRUCTIONS: u32 = 1000;
@@ -119,7 +119,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
 }
 
 fn sm(criterion: &mut Criterion) {
-    let machine = Machine::load("v100", &[]).unwrap().machine;
+    let machine = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     let arithmetic = workload(|builder| (0..INSTRUCTIONS).for_each(|i| builder.op(i % 8, LaneMask::FULL)));
     let loads =
         workload(|builder| (0..u64::from(INSTRUCTIONS / 4)).for_each(|i| builder.affine(8, LaneMask::FULL, (1 << 20) + i % 16 * 128, 4)));

@@ -4,14 +4,14 @@
 use std::time::Instant;
 
 use warpshard::base::CtaIndex;
-use warpshard::frontend::model::{ModelError, builtin, builtin_names};
+use warpshard::model::{ModelError, builtin_names};
 
 /// Passes over each model; the fastest counts, since other load on the host can only slow a pass down.
 const PASSES: u32 = 10;
 
 fn main() -> Result<(), ModelError> {
-    for (name, _) in builtin_names() {
-        let workload = builtin(name, 1, &[])?;
+    for (name, _) in builtin_names(warpshard::catalogue().files()) {
+        let workload = warpshard::catalogue().model(name, 1, &[])?.workload();
         let (mut instructions, mut bytes, mut best) = (0u64, 0u64, f64::INFINITY);
         for _ in 0..PASSES {
             (instructions, bytes) = (0, 0);

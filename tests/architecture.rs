@@ -415,7 +415,7 @@ mod the_checks_themselves {
             assert!(found.len() == 1 && found[0].starts_with(crossing), "{text}: {found:?}");
         }
         assert_eq!(arrows("src/mem/mod.rs", "use super::noc::Crossbar;").len(), 1);
-        assert_eq!(arrows("src/mem/mod.rs", "use warpshard_sync::Board;").len(), 1);
+        assert_eq!(arrows("src/mem/mod.rs", "use warpshard::sync::Board;").len(), 1);
         assert_eq!(arrows("src/attic/mod.rs", ""), ["src/attic/mod.rs:1: room `attic` is not in the arrow table"]);
     }
 

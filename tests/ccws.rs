@@ -5,8 +5,7 @@ use std::sync::Arc;
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::frontend::model::Model;
-use warpshard::policy;
+use warpshard::model::Model;
 use warpshard::stats::Outcome;
 
 /// Six CTAs of eight warps. Every warp reads its `lines` lines `rounds` times and computes with each.
@@ -52,14 +51,14 @@ fn fermi(overrides: &[(&str, &str)]) -> Machine {
         ("gpu.sm.l1.latency", "70"),
     ];
     let overrides: Vec<Override> = one.iter().chain(overrides).map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load("gtx480", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+    warpshard::catalogue().machine("gtx480", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
 fn run(machine: &Machine, lines: &str, warps: Option<u32>) -> Outcome {
     let set = [("lines".to_owned(), lines.to_owned())];
     let workload = Arc::new(Model::from_text("reuse.toml", REUSE, 1, &set).unwrap_or_else(|error| panic!("{error}")).workload());
     let limit = |warps| {
-        let row = policy::registry::find("static_limit").unwrap();
+        let row = warpshard::catalogue().policies().find("static_limit").unwrap();
         (row.build)(toml::from_str(&format!("warps = {warps}")).unwrap()).unwrap()
     };
     let controllers: Vec<Box<dyn Controller>> = warps.map(limit).into_iter().collect();

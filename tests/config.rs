@@ -21,12 +21,12 @@ mod qv100;
 
 use warpshard::config::reference::key_reference;
 use warpshard::config::{Machine, builtin_machines, keys};
-use warpshard::frontend::OpClass;
+use warpshard::workload::OpClass;
 
 #[test]
 fn every_built_in_machine_loads_without_a_warning_and_has_a_summary() {
-    for builtin in builtin_machines() {
-        let loaded = Machine::load(builtin.name, &[]).unwrap_or_else(|errors| panic!("{}:\n{errors}", builtin.name));
+    for builtin in builtin_machines(warpshard::catalogue().files()) {
+        let loaded = warpshard::catalogue().machine(builtin.name, &[]).unwrap_or_else(|errors| panic!("{}:\n{errors}", builtin.name));
         assert_eq!(loaded.machine.name, builtin.name);
         assert_eq!(loaded.warnings, [], "{}", builtin.name);
         assert!(!builtin.summary.is_empty());
@@ -36,8 +36,8 @@ fn every_built_in_machine_loads_without_a_warning_and_has_a_summary() {
 
 #[test]
 fn a_resolved_machine_loads_back_to_an_equal_one() {
-    for builtin in builtin_machines() {
-        let loaded = Machine::load(builtin.name, &[]).unwrap();
+    for builtin in builtin_machines(warpshard::catalogue().files()) {
+        let loaded = warpshard::catalogue().machine(builtin.name, &[]).unwrap();
         let again = Machine::from_text("run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
         assert_eq!(again.machine, loaded.machine);
     }

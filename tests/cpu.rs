@@ -5,9 +5,9 @@ mod shared;
 
 use warpshard::base::Addr;
 use warpshard::config::cpu::CpuSpec;
-use warpshard::frontend::cpu::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile, builtin_profiles};
+use warpshard::cpu_load::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile, builtin_profiles};
+use warpshard::lab::reference::References;
 use warpshard::rig::cpu::{CpuMemory, CpuResult, CpuRun, run};
-use warpshard::study::References;
 
 use shared::shared;
 
@@ -157,8 +157,8 @@ fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
     if shared("cpu-traces").is_none() {
         return;
     }
-    let study = warpshard::study::cpu::run(&References::default()).unwrap();
-    let largest = study.figure_named(warpshard::study::cpu::LARGEST_ERROR).unwrap();
+    let study = warpshard::validate::cpu::run(&References::default()).unwrap();
+    let largest = study.figure_named(warpshard::validate::cpu::LARGEST_ERROR).unwrap();
     assert!(largest < 5.0, "{}", study.text());
     assert!(study.column("trace").unwrap().len() >= 26, "{}", study.text());
 }

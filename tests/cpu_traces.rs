@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use warpshard::base::Addr;
-use warpshard::frontend::cpu::{CpuInst, CpuOp, CpuStream, CpuTrace};
+use warpshard::cpu_load::{CpuInst, CpuOp, CpuStream, CpuTrace};
 
 fn write(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
     let path = folder.join(name);

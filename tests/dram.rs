@@ -132,7 +132,7 @@ fn command(name: &str) -> Option<Command> {
 /// The timing constraints of a device of Ramulator 2, for the commands that we have.
 fn reference_rules(device: &str) -> Distances {
     let mut distances = Distances::new();
-    for row in table(include_str!("../configs/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
+    for row in table(include_str!("../validate/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
         let scope = match row[1] {
             "channel" => Scope::Channel,
             "pseudo-channel" => Scope::PseudoChannel,
@@ -180,7 +180,7 @@ fn the_rules_are_ramulators_rows() {
 /// The measured points of a sweep: load, achieved, latency.
 fn reference_points(device: &str, refresh: bool, pattern: &str, writes: &str) -> Vec<(f64, f64, f64)> {
     let sweep = ["ramulator2", device, if refresh { "ref" } else { "noref" }, pattern, writes];
-    let rows = table(include_str!("../configs/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
+    let rows = table(include_str!("../validate/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
     let number = |cell: &str| cell.parse().unwrap();
     rows.map(|row| (number(row[5]), number(row[6]), number(row[7]))).collect()
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
-use warpshard::frontend::Workload;
-use warpshard::frontend::model::{Model, builtin};
 use warpshard::mem::dram::control::Issued;
 use warpshard::mem::dram::standard::Command;
+use warpshard::model::{Model, builtin};
 use warpshard::rig::audit::audit;
+use warpshard::workload::Workload;
 
 const COMMANDS: (&str, &str) = ("mem.dram.controller", "standard");
 
@@ -21,7 +21,7 @@ struct Case {
 
 fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
     let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+    warpshard::catalogue().machine(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {

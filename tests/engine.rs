@@ -142,7 +142,7 @@ fn a_cycle_limit_cuts_exactly_there() {
 #[test]
 fn an_interrupted_run_equals_one_limited_to_the_same_cycle() {
     for after in [1, 40, 333] {
-        let stop = warpshard_sync::StopFlag::new();
+        let stop = warpshard::sync::StopFlag::new();
         let ring = Ring { interval: Some(1), stop_after: Some((after, stop.clone())), ..Ring::default() };
         let stopped = ring.run(&Settings { threads: 2, stop, ..settings() }).unwrap();
         assert_eq!(stopped.reason, StopReason::Interrupted);

@@ -9,7 +9,7 @@ use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, sim
 use warpshard::config::keys::{self, Key};
 use warpshard::config::value::Kind;
 use warpshard::config::{Machine, Override};
-use warpshard::frontend::{Workload, model};
+use warpshard::{model, workload::Workload};
 
 /// Core cycles that each machine simulates.
 const CYCLES: u64 = 600;
@@ -120,7 +120,7 @@ fn values(key: &Key) -> Vec<String> {
 /// Loads a variant with further settings; `None` when it is refused.
 fn load(variant: &Variant, more: &[(&str, &str)]) -> Option<Machine> {
     let settings: Vec<Override> = variant.settings.iter().chain(more).map(|(key, value)| Override::new(*key, *value)).collect();
-    match Machine::load(variant.machine, &settings) {
+    match warpshard::catalogue().machine(variant.machine, &settings) {
         Ok(loaded) => Some(loaded.machine),
         Err(errors) => {
             let text = errors.to_string();
@@ -241,7 +241,8 @@ fn several_extremes_at_once() {
 #[test]
 fn what_a_model_cannot_represent_is_refused_by_its_key() {
     let refused = |machine: &'static str, setting: (&str, &str)| {
-        let errors = Machine::load(machine, &[Override::new(setting.0, setting.1)]).map(|_| ()).expect_err(setting.0).to_string();
+        let errors =
+            warpshard::catalogue().machine(machine, &[Override::new(setting.0, setting.1)]).map(|_| ()).expect_err(setting.0).to_string();
         assert!(errors.contains(setting.0) && errors.contains("expected"), "{errors}");
     };
     for (machine, key, value) in [

@@ -6,7 +6,8 @@ mod shared;
 
 use std::path::Path;
 
-use warpshard::study::{ReferenceRow, References, TraceRun, Traces};
+use warpshard::lab::reference::References;
+use warpshard::validate::{ReferenceRow, TraceRun, Traces};
 
 use shared::shared;
 
@@ -43,13 +44,14 @@ fn judge(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
 /// Runs generated traces, each with its bound in percent, on a machine against the results of a configuration.
 fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
     let references = References::default();
-    let rows = references.accel_sim(configuration).unwrap().rows;
+    let rows = warpshard::validate::accel_sim_results(&references, configuration).unwrap().rows;
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fidelity").join(machine);
-    let traces = Traces { machine, overrides: Vec::new(), cache };
+    let traces = Traces { catalogue: warpshard::catalogue(), machine, overrides: Vec::new(), cache };
     let mut wrong = Vec::new();
     for &(trace, bound) in bounds {
         let row = rows.iter().find(|row| row.trace == trace).unwrap_or_else(|| panic!("the reference has no result of {trace}"));
-        let folder = references.trace(&traces.cache, trace).unwrap().unwrap_or_else(|| panic!("{trace} is not there"));
+        let folder =
+            warpshard::validate::trace_folder(&references, &traces.cache, trace).unwrap().unwrap_or_else(|| panic!("{trace} is not there"));
         let ours = traces.run(&folder, 1, &[]).unwrap_or_else(|why| panic!("{trace}: {why}"));
         wrong.extend(judge(row, &ours, bound));
     }

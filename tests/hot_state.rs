@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use warpshard::base::{LinkId, SliceId, SmId};
 use warpshard::config::Machine;
-use warpshard::frontend::model;
 use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::mem::llc::Slice;
+use warpshard::model;
 
 fn v100() -> Machine {
-    Machine::load("v100", &[]).unwrap().machine
+    warpshard::catalogue().machine("v100", &[]).unwrap().machine
 }
 
 fn sm(machine: &Machine) -> Sm {

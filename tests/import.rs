@@ -43,14 +43,14 @@ fn small(more: &str) -> Result<Imported, String> {
 fn importing_the_v100_s_configuration_gives_the_v100() {
     let [gpgpusim, trace] = pair("SM7_QV100");
     let mut imported = machine(&import(&gpgpusim, &trace, "v100").unwrap());
-    let ours = Machine::load("v100", &[]).unwrap().machine;
+    let ours = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     // The keys that docs/machines.md lists: v100 has the hardware's granularities. What its perfect caches would be like and
     // what units that it lacks would take is not simulated.
     assert_eq!((imported.gpu.sm.register_granularity, imported.gpu.sm.shared_granularity), (128, 1));
     imported.gpu.sm.register_granularity = ours.gpu.sm.register_granularity;
     imported.gpu.sm.shared_granularity = ours.gpu.sm.shared_granularity;
     assert_eq!(ours.gpu.sm.units.uniform, 0);
-    let uniform = warpshard::frontend::OpClass::Uniform as usize;
+    let uniform = warpshard::workload::OpClass::Uniform as usize;
     imported.gpu.sm.timing[uniform] = ours.gpu.sm.timing[uniform];
     assert_eq!(imported, ours);
 }

@@ -30,7 +30,7 @@ const SM_REPLY_CREDIT: u16 = 700;
 
 /// `v100` with the SMs that the mocks stand for.
 fn machine() -> Machine {
-    let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
+    let mut machine = warpshard::catalogue().machine("v100", &[]).expect("a built-in machine").machine;
     machine.gpu.sms = SMS as u32;
     machine
 }

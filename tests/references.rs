@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use warpshard::frontend::sass::{SYNTHETIC_KERNELS, SyntheticKernel};
-use warpshard::study::{Measured, References};
+use warpshard::trace::{SYNTHETIC_KERNELS, SyntheticKernel};
+use warpshard::{lab::reference::References, validate::Measured};
 
 /// Counts and checksums what is written.
 #[derive(Default)]

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use warpshard::base::{Addr, CtaIndex, KernelIndex, SectorMask};
 use warpshard::chip::{self, Measure, RunOptions, RunResult, Skipped};
 use warpshard::config::{Machine, Override};
-use warpshard::frontend::program::Program;
-use warpshard::frontend::sass;
-use warpshard::frontend::{Command, UsedLine, Workload, model};
+use warpshard::program::Program;
 use warpshard::sample::{Options, SampleError, sample};
 use warpshard::stats::{Basis, EndedBy};
+use warpshard::{
+    model,
+    workload::{Command, UsedLine, Workload},
+};
 
 fn machine(name: &str, set: &[(&str, &str)]) -> Machine {
     let set: Vec<Override> = set.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load(name, &set).unwrap().machine
+    warpshard::catalogue().machine(name, &set).unwrap().machine
 }
 
 fn program(file: &str, set: &[(&str, &str)]) -> Arc<Workload> {
@@ -231,8 +233,8 @@ fn parts_of_launches_that_follow_each_other_are_near_the_whole_where_a_native_tr
     let (text, native) = (folder.path().join("text"), folder.path().join("native.wst"));
     program.record(&text).unwrap();
     let mut file = std::fs::File::create(&native).unwrap();
-    sass::to_native(&text, &mut file, true, &sass::TraceOptions::default(), &mut |_| true).unwrap();
-    let workload = Arc::new(sass::load(&native, &sass::TraceOptions::default()).unwrap());
+    warpshard::trace::to_native(&text, &mut file, true, &warpshard::trace::TraceOptions::default(), &mut |_| true).unwrap();
+    let workload = Arc::new(warpshard::trace::load(&native, &warpshard::trace::TraceOptions::default()).unwrap());
     let options = Options { error: 0.1, ..Options::default() };
     let whole = simulate(&machine, &workload, None, 1).outcome;
     let run = |threads| sampled(&machine, &workload, &options, threads).unwrap().outcome;

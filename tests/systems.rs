@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use small::{OTHER, copy, in_turn, launches, memory, system};
 use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
-use warpshard::frontend::{Workload, model};
 use warpshard::protocol::Payload;
 use warpshard::stats::{EndedBy, Outcome};
+use warpshard::{model, workload::Workload};
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -89,7 +89,7 @@ fn own_answers(result: &RunResult) -> u64 {
 #[test]
 fn a_system_executes_what_one_gpu_does() {
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);
-    let alone = run(&Machine::load("tiny", &[]).unwrap().machine, &gather).outcome;
+    let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &gather).outcome;
     for launch in ["bound", "spread"] {
         let system = run(&system("2", &[("system.memory", "interleaved"), ("system.launch", launch)]), &gather).outcome;
         for name in ["warp_instructions", "thread_instructions"] {
@@ -105,7 +105,7 @@ fn a_system_executes_what_one_gpu_does() {
 #[test]
 fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
     let reduce = built_in("reduce", &[("cta_count", "48")]);
-    let alone = run(&Machine::load("tiny", &[]).unwrap().machine, &reduce).outcome;
+    let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &reduce).outcome;
     let result = run(&system("2", &[]), &reduce).outcome;
     assert_eq!((result.cycles, result.kernels[0].started), (alone.cycles, alone.kernels[0].started));
     assert_eq!(sum(&result, "hub", "remote_reads"), 0);
@@ -114,7 +114,7 @@ fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
 #[test]
 fn gpus_of_two_kinds_answer_every_request_and_share_ctas_by_their_sms() {
     let gather = built_in("gather", &[("cta_count", "36"), ("table", "16384"), ("rounds", "2")]);
-    let alone = run(&Machine::load("tiny", &[]).unwrap().machine, &gather).outcome;
+    let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &gather).outcome;
     for memory in ["interleaved", "first-touch"] {
         let settings = [&OTHER[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
         let result = run(&system("4", &settings), &gather);
@@ -141,7 +141,7 @@ fn a_kernel_runs_on_a_gpu_of_another_kind_as_it_does_on_such_a_gpu_alone() {
     let reduce = built_in("reduce", &[("cta_count", "30")]);
     let own: Vec<Override> = OTHER[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
     let cold = Override::new("mem.memcpy_warms_llc", "off");
-    let alone = run(&Machine::load("tiny", &[own, vec![cold]].concat()).unwrap().machine, &reduce).outcome;
+    let alone = run(&warpshard::catalogue().machine("tiny", &[own, vec![cold]].concat()).unwrap().machine, &reduce).outcome;
     let mut there = (*reduce).clone();
     there.kernels[0].info.gpu = Some(warpshard::base::GpuId(3));
     there.homes = vec![(0..u64::MAX, warpshard::base::GpuId(3))];
@@ -162,7 +162,7 @@ fn controllers_want_sms_of_one_kind_and_recording_wants_gpus_of_one_kind() {
         other => panic!("{other:?}"),
     };
     let machine = system("4", &OTHER);
-    let row = warpshard::policy::registry::find("static_limit").unwrap();
+    let row = warpshard::catalogue().policies().find("static_limit").unwrap();
     let policy = (row.build)(toml::from_str("ctas = 1").unwrap()).unwrap();
     let error = refused(&machine, RunOptions { controllers: vec![policy], ..RunOptions::default() });
     assert!(error.starts_with("controller `static_limit`: the GPUs of kind `other` have SMs, a sharing or a core clock unlike"), "{error}");
@@ -258,7 +258,7 @@ proptest! {
 
 fn refused(settings: &[(&str, &str)]) -> String {
     let settings: Vec<Override> = settings.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load("v100x2", &settings).map(|_| ()).unwrap_err().to_string()
+    warpshard::catalogue().machine("v100x2", &settings).map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn workloads_that_name_gpus_that_are_not_there_are_refused() {
     };
     let copies = || launches(3, vec![copy(2, 0, &[], (memory(0), memory(1), 128))]);
     assert_eq!(error(&system("2", &[]), copies()), "kernel `copy` runs on gpu2, but the machine has 2 GPUs, counted from 0");
-    let alone = Machine::load("tiny", &[]).unwrap().machine;
+    let alone = warpshard::catalogue().machine("tiny", &[]).unwrap().machine;
     assert_eq!(error(&alone, copies()), "kernel `copy` runs on gpu2, but the machine has one GPU, gpu0");
     let here = launches(1, vec![copy(0, 0, &[], (memory(0), memory(0) + 4096, 128))]);
     assert_eq!(error(&alone, here), "`copy` copies between GPUs, but the machine has one GPU, gpu0");

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::base::{Addr, CtaIndex, StreamId};
-use warpshard::frontend::sass::{ProblemKind, SyntheticKernel, TraceOptions, check, load, write_kernel};
-use warpshard::frontend::{
+use warpshard::lab::reference::References;
+use warpshard::trace::{ProblemKind, SyntheticKernel, TraceOptions, check, load, write_kernel};
+use warpshard::workload::{
     CachePolicy, CtaProgram, Kernel, KernelInfo, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, WarpStream, Workload,
 };
-use warpshard::study::References;
 
 use shared::shared;
 
@@ -26,7 +26,7 @@ fn folders(folder: &Path) -> Vec<String> {
 
 /// Warp and thread instructions of a trace by the reference's results on one configuration.
 fn reference_row(trace: &str) -> Option<(u64, u64)> {
-    let results = References::default().accel_sim("SM7_QV100").unwrap();
+    let results = warpshard::validate::accel_sim_results(&References::default(), "SM7_QV100").unwrap();
     let row = results.rows.into_iter().find(|row| row.trace == trace)?;
     Some((row.warp_instructions, row.thread_instructions))
 }

@@ -6,7 +6,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use warpshard::frontend::sass::{TraceOptions, check, load};
+use warpshard::trace::{TraceOptions, check, load};
 
 use shared::shared;
 

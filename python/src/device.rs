@@ -8,8 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 
-use warpshard::frontend::Workload;
-use warpshard::frontend::program::{Argument, COMPILER, Device as Model};
+use warpshard::program::{Argument, COMPILER, Device as Model};
+use warpshard::workload::Workload;
 
 use crate::errors::raise_kernel;
 

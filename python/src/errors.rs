@@ -5,7 +5,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use warpshard::cli::exit::{Exit, Failure};
-use warpshard::frontend::program::ProgramError;
+use warpshard::program::ProgramError;
 
 create_exception!(warpshard, Error, PyException, "Anything that went wrong; `exit_code` is what the command line would end with.");
 create_exception!(warpshard, UsageError, Error, "Options that are unknown, wrong or contradict each other.");

@@ -15,13 +15,12 @@ mod run;
 mod table;
 
 use pyo3::prelude::*;
-use warpshard::frontend::model;
-use warpshard::policy::registry::POLICIES;
+use warpshard::{catalogue, model};
 
 /// Built-in kernel models: name and summary.
 #[pyfunction]
 fn models() -> Vec<(String, String)> {
-    model::builtin_names().map(|(name, summary)| (name.to_owned(), summary.to_owned())).collect()
+    model::builtin_names(catalogue().files()).into_iter().map(|(name, summary)| (name.to_owned(), summary)).collect()
 }
 
 /// Names and what they mean.
@@ -30,7 +29,7 @@ type Meanings = Vec<(&'static str, &'static str)>;
 /// Policies: name, what each does, and its parameters.
 #[pyfunction]
 fn policies() -> Vec<(&'static str, &'static str, Meanings)> {
-    POLICIES.iter().map(|policy| (policy.name, policy.help, policy.parameters.to_vec())).collect()
+    catalogue().policies().all().into_iter().map(|policy| (policy.name, policy.help, policy.parameters.to_vec())).collect()
 }
 
 /// The cores that this process may use.

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use warpshard::catalogue;
 use warpshard::cli::exit::{Exit, Failure};
 use warpshard::config::keys::{self, Key};
 use warpshard::config::resolve::Origin;
@@ -32,8 +33,8 @@ pub(crate) struct Machine {
 fn load(base: &Base, changes: &[(String, String)]) -> Result<Loaded, ConfigErrors> {
     let overrides: Vec<Override> = changes.iter().map(|(key, value)| Override::new(key, value)).collect();
     match base {
-        Base::Named(name) => Model::load(name, &overrides),
-        Base::Text(name, text) => Model::from_text(name, text, &overrides),
+        Base::Named(name) => catalogue().machine(name, &overrides),
+        Base::Text(name, text) => Model::from_text_among(catalogue().files(), name, text, &overrides),
     }
 }
 
@@ -146,7 +147,7 @@ fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<
 /// Built-in machines: name and summary.
 #[pyfunction]
 pub(crate) fn machines() -> Vec<(String, String)> {
-    builtin_machines().into_iter().map(|machine| (machine.name.to_owned(), machine.summary)).collect()
+    builtin_machines(catalogue().files()).into_iter().map(|machine| (machine.name.to_owned(), machine.summary)).collect()
 }
 
 /// Every key of a machine in the order of the reference.

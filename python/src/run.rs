@@ -11,8 +11,8 @@ use warpshard::cli::exit::Failure;
 use warpshard::cli::session::{Opened, remove_checkpoint, request};
 use warpshard::config::Loaded;
 use warpshard::control::Controller;
-use warpshard::frontend::Workload;
 use warpshard::stats::EndedBy;
+use warpshard::workload::Workload;
 use warpshard_sync::{Published, StopFlag};
 
 use crate::background::Task;

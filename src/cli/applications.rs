@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::base::{Cycle, GpuId};
-use crate::chip::{self, RunOptions};
-use crate::config::{Loaded, Machine, input};
-use crate::frontend::sass::DecodeClock;
-use crate::frontend::{Part, Workload, mix};
-use crate::report::store::{SOURCES, stored};
-use crate::stats::{Alone, Outcome};
+use warpshard_base::{Cycle, GpuId};
+use warpshard_build::SOURCES;
+use warpshard_chip::RunOptions;
+use warpshard_config::{Loaded, Machine, input};
+use warpshard_report::store::stored;
+use warpshard_stats::{Alone, Outcome};
+use warpshard_trace::DecodeClock;
+use warpshard_workload::{Part, Workload, mix};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
@@ -211,9 +212,9 @@ pub(super) fn add_alone(outcome: &mut Outcome, loaded: &Loaded, args: &RunArgs, 
 fn alone(app: &Named, machine: &Machine, args: &RunArgs, threads: usize, max_cycles: Option<u64>) -> Result<Alone, Failure> {
     let workload = app.load(args, threads, &Arc::default())?;
     let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
-    let outcome = chip::simulate(machine, &Arc::new(workload), options)?.outcome;
+    let outcome = warpshard_chip::simulate(machine, &Arc::new(workload), options)?.outcome;
     let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
-    let warp_instructions = crate::report::metrics::Work::of_run(&outcome).warp_instructions;
+    let warp_instructions = warpshard_report::metrics::Work::of_run(&outcome).warp_instructions;
     Ok(Alone { cycles: outcome.cycles - launched, warp_instructions })
 }
 

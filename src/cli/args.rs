@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::study::STUDIES;
-
 use super::exit;
 
 mod bench;
@@ -345,7 +343,7 @@ Examples:
 #[command(after_help = STUDY_HELP)]
 pub struct StudyArgs {
     /// Which study; `warpshard list studies` describes them.
-    #[arg(value_parser = PossibleValuesParser::new(STUDIES.iter().map(|study| PossibleValue::new(study.name).help(study.summary))))]
+    #[arg(value_parser = PossibleValuesParser::new(crate::studies().into_iter().map(|study| PossibleValue::new(study.name).help(study.summary))))]
     pub name: String,
     /// A controller, as in `run`: studies of kernels show it as one more column; may be given several times.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]")]

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use crate::config::Machine;
-use crate::energy;
-use crate::frontend::model::Model;
-use crate::frontend::program::Program;
-use crate::frontend::sass::{self, TraceOptions};
-use crate::report::text::{counted, printable, si};
+use warpshard_config::Machine;
+use warpshard_model::Model;
+use warpshard_program::Program;
+use warpshard_report::text::{counted, printable, si};
+use warpshard_trace::TraceOptions;
 
 use super::args::CheckArgs;
 use super::exit::{Exit, Failure};
@@ -43,12 +42,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
     match kind(file)? {
         Kind::Machine => {
-            let loaded = Machine::load(&as_path(file), &[]).map_err(|errors| Failure::new(Exit::Config, errors))?;
+            let loaded = crate::catalogue().machine(&as_path(file), &[]).map_err(|errors| Failure::new(Exit::Config, errors))?;
             for warning in &loaded.warnings {
                 output::warn(&format!("warning: {}", warning.to_string().trim_end()));
             }
             let machine = &loaded.machine;
-            energy::Model::of(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
+            warpshard_energy::Model::of(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
             let of_gpu = |machine: &Machine| {
                 let map = &machine.mem.map;
                 format!(
@@ -98,7 +97,7 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
         }
         Kind::Trace => {
             let options = TraceOptions { lenient, ..TraceOptions::default() };
-            let report = sass::check(file, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
+            let report = warpshard_trace::check(file, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
             let mut text = format!(
                 "a trace: {}, {}, {}, {}, {}",
                 report.name,
@@ -130,7 +129,7 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
     if file.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Kind::Trace);
     }
-    let text = crate::config::input::read_text(file)
+    let text = warpshard_config::input::read_text(file)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
     // A file with a syntax error is what the head of a table says.
     let (program, model) = match text.parse::<toml::Table>() {

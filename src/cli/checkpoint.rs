@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
-use crate::base::Cycle;
-use crate::chip::Checkpoints;
-use crate::config::Loaded;
-use crate::sweep::{Digest, Digests};
+use warpshard_base::Cycle;
+use warpshard_chip::Checkpoints;
+use warpshard_config::Loaded;
+use warpshard_sweep::{Digest, Digests};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};

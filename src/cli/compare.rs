@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::report::json::escape_controls;
-use crate::report::text::counted;
-use crate::view::compare::{Comparison, Exceeded, Limit};
-use crate::view::{ReadError, RunFolder};
+use warpshard_report::json::escape_controls;
+use warpshard_report::text::counted;
+use warpshard_view::compare::{Comparison, Exceeded, Limit};
+use warpshard_view::{ReadError, RunFolder};
 
 use super::args::CompareArgs;
 use super::exit::{Exit, Failure};

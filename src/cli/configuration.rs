@@ -6,8 +6,8 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use crate::report::Configuration;
-use crate::report::text::shell_word;
+use warpshard_report::Configuration;
+use warpshard_report::text::shell_word;
 
 use super::args::{Epoch, RunArgs, Until};
 use super::inputs;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpshard_sync::StopFlag;
 
-use crate::frontend::sass::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
-use crate::report::Scratch;
-use crate::report::text::{count, counted, si};
+use warpshard_report::Scratch;
+use warpshard_report::text::{count, counted, si};
+use warpshard_trace::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
 
 use super::args::{Compression, ConvertArgs, TraceFormat};
 use super::exit::{Exit, Failure};

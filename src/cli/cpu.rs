@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use crate::config::cpu::CpuSpec;
-use crate::frontend::cpu::{CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
-use crate::report::text::{Align, Style, Table};
-use crate::rig::cpu::{CpuResult, CpuRun, run};
-use crate::stats::Counters as _;
+use warpshard_config::cpu::CpuSpec;
+use warpshard_cpu_load::{CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
+use warpshard_report::text::{Align, Style, Table};
+use warpshard_rig::cpu::{CpuResult, CpuRun, run};
+use warpshard_stats::Counters as _;
 
 use super::args::CpuArgs;
 use super::exit::{Exit, Failure};

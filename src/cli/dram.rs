@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::mem::dram::control::{Order, Page, Policy};
-use crate::report::picture::{Picture, PictureError};
-use crate::report::plot::{Form, Plot, Series};
-use crate::report::text::{Align, Style, Table};
-use crate::report::{Destination, ResultFile, csv};
-use crate::rig::dram::{Options, Outcome, run};
-use crate::stats::Counters as _;
+use warpshard_mem::dram::control::{Order, Page, Policy};
+use warpshard_report::picture::{Picture, PictureError};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::text::{Align, Style, Table};
+use warpshard_report::{Destination, ResultFile, csv};
+use warpshard_rig::dram::{Options, Outcome, run};
+use warpshard_stats::Counters as _;
 
 use super::args::{ControllerName, DramArgs, OnOff};
 use super::exit::{Exit, Failure};

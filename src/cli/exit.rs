@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::chip::RunError;
+use warpshard_chip::RunError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +95,8 @@ impl From<RunError> for Failure {
     }
 }
 
-impl From<crate::report::FolderError> for Failure {
-    fn from(error: crate::report::FolderError) -> Self {
+impl From<warpshard_report::FolderError> for Failure {
+    fn from(error: warpshard_report::FolderError) -> Self {
         Self::new(Exit::Output, error)
     }
 }

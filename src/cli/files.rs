@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::input;
+use warpshard_config::input;
 
 /// Endings that a trace's file may have beyond the name in its list.
 const COMPRESSED: [&str; 3] = [".xz", ".gz", ".zst"];

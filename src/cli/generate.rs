@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::frontend::sass::{SYNTHETIC_KERNELS, SyntheticKernel};
+use warpshard_trace::{SYNTHETIC_KERNELS, SyntheticKernel};
 
 use super::args::GenerateArgs;
 use super::exit::{Exit, Failure};

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::error::Source;
-use crate::config::import;
+use warpshard_config::error::Source;
+use warpshard_config::import;
 
 use super::args::ImportArgs;
 use super::exit::{Exit, Failure};
@@ -41,7 +41,7 @@ fn runnable(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Result<Arc<Source>, Failure> {
-    let text = crate::config::input::read_text(path)
+    let text = warpshard_config::input::read_text(path)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read the configuration {}: {error}", path.display())))?;
     Ok(Source::file(path.display().to_string(), text))
 }

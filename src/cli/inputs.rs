@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{Loaded, Machine, Override};
-use crate::frontend::model::{self, Model};
-use crate::frontend::sass::{self, DecodeClock, TraceOptions};
-use crate::frontend::{Command, Workload};
+use warpshard_config::{Loaded, Override};
+use warpshard_model::Model;
+use warpshard_trace::{DecodeClock, TraceOptions};
+use warpshard_workload::{Command, Workload};
+
+use crate::catalogue;
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -45,7 +47,7 @@ impl Settings {
 /// # Errors
 /// All errors of the machine.
 pub(super) fn machine(name: &str, settings: &[Override]) -> Result<Loaded, Failure> {
-    let loaded = Machine::load(name, settings).map_err(|errors| Failure::new(Exit::Config, errors))?;
+    let loaded = catalogue().machine(name, settings).map_err(|errors| Failure::new(Exit::Config, errors))?;
     for warning in &loaded.warnings {
         output::warn(&format!("warning: {}", warning.to_string().trim_end()));
     }
@@ -86,7 +88,7 @@ pub(super) enum Origin {
 /// All errors that loading finds; decoding finds others later.
 pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
     let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
-    let workload = sass::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let workload = warpshard_trace::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
@@ -97,7 +99,7 @@ pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<Deco
 pub(super) fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
     let options =
         TraceOptions { threads, lenient, clock: Arc::clone(clock), eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
-    let workload = sass::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let workload = warpshard_trace::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
@@ -108,7 +110,7 @@ pub(super) fn is_trace(name: &str) -> bool {
 
 /// Names of built-in models may contain a `/`, like paths.
 fn is_builtin(name: &str) -> bool {
-    model::builtin_names().any(|(known, _)| known == name)
+    catalogue().model_text(name).is_some()
 }
 
 /// Loads a kernel model by its built-in name, or else from a path when `name` contains a `/` or ends in `.toml`.
@@ -119,7 +121,7 @@ pub(super) fn model(name: &str, seed: u64, parameters: &[(String, String)]) -> R
     let loaded = if !is_builtin(name) && (name.contains('/') || name.ends_with(".toml")) {
         Model::load(Path::new(name), seed, parameters)
     } else {
-        model::builtin_model(name, seed, parameters)
+        catalogue().model(name, seed, parameters)
     };
     loaded.map_err(|error| Failure::new(Exit::Workload, error))
 }

@@ -1,13 +1,13 @@
 //! `warpshard list`: built-in machines, workloads, policies and studies.
 
-use crate::chip::counter_lists;
-use crate::config::builtin_machines;
-use crate::frontend::cpu::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
-use crate::frontend::model::builtin_names;
-use crate::frontend::sass::SYNTHETIC_KERNELS;
-use crate::policy::registry::POLICIES;
-use crate::report::text::{Align, Style, Table, wrap};
-use crate::study::STUDIES;
+use warpshard_chip::counter_lists;
+use warpshard_config::builtin_machines;
+
+use crate::{catalogue, studies};
+use warpshard_cpu_load::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
+use warpshard_model::builtin_names;
+use warpshard_report::text::{Align, Style, Table, wrap};
+use warpshard_trace::SYNTHETIC_KERNELS;
 
 use super::args::{ListArgs, ListWhat};
 use super::exit::{Exit, Failure};
@@ -27,10 +27,13 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
 fn section(what: ListWhat) -> String {
     match what {
         ListWhat::Machines => {
-            let machines = builtin_machines();
+            let machines = builtin_machines(catalogue().files());
             lines("Machines (warpshard run --machine NAME)", machines.iter().map(|m| (m.name, m.summary.as_str())))
         }
-        ListWhat::Workloads => lines("Kernel models (warpshard run --workload NAME)", builtin_names()),
+        ListWhat::Workloads => {
+            let models = builtin_names(catalogue().files());
+            lines("Kernel models (warpshard run --workload NAME)", models.iter().map(|(name, text)| (*name, text.as_str())))
+        }
         ListWhat::Synthetic => {
             let rows: Vec<_> = SYNTHETIC_KERNELS.iter().map(|kernel| (kernel.name, kernel.summary())).collect();
             lines("Synthetic kernels (warpshard generate NAME --out DIR)", rows.iter().map(|(name, text)| (*name, text.as_str())))
@@ -46,7 +49,7 @@ fn section(what: ListWhat) -> String {
                 mixes.iter().map(|m| (format!("@{}", m.name), format!("{}: {}", m.summary, counted(&m.applications)))).collect();
             lines("CPU mixes (warpshard run --cpu @NAME)", rows.iter().map(|(name, text)| (name.as_str(), text.as_str())))
         }
-        ListWhat::Studies => lines("Studies (warpshard study NAME)", STUDIES.iter().map(|study| (study.name, study.summary))),
+        ListWhat::Studies => lines("Studies (warpshard study NAME)", studies().into_iter().map(|study| (study.name, study.summary))),
         ListWhat::Counters => counters(),
     }
 }
@@ -66,7 +69,7 @@ fn counted(names: &[String]) -> String {
 
 /// The controllers, each followed by its parameters.
 fn policies() -> String {
-    let rows = POLICIES.iter().flat_map(|policy| {
+    let rows = catalogue().policies().all().into_iter().flat_map(|policy| {
         let parameters = policy.parameters.iter().map(|(name, help)| (format!("  {name}"), *help));
         std::iter::once((policy.name.to_owned(), policy.help)).chain(parameters)
     });

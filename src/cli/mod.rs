@@ -49,21 +49,21 @@ use std::sync::LazyLock;
 
 use clap::Parser as _;
 
-use crate::report::commit;
+use warpshard_build::{SOURCES, commit};
 
 use args::{Cli, Command};
 use exit::{Exit, Failure};
 
 /// The program's version and the commit it was built from.
 pub fn version() -> &'static str {
-    static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", env!("CARGO_PKG_VERSION"), commit()));
+    static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", warpshard_build::VERSION, commit()));
     &VERSION
 }
 
 /// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
 /// Python package of the same sources is the same build.
 fn build() -> &'static str {
-    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), commit(), env!("WARPSHARD_SOURCES")));
+    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", warpshard_build::VERSION, commit(), SOURCES));
     &BUILD
 }
 

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use clap::builder::PossibleValuesParser;
 
-use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
-use crate::report::picture::{Picture, PictureError};
-use crate::report::plot::{Form, Plot, Series};
-use crate::report::{Destination, ResultFile, csv};
-use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
+use warpshard_noc::mesh::{NetworkSpec, Pipeline, Topology};
+use warpshard_report::picture::{Picture, PictureError};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::{Destination, ResultFile, csv};
+use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
 
 use super::args::NocArgs;
 use super::exit::{Exit, Failure};

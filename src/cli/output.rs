@@ -6,9 +6,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use crate::report::Scratch;
-use crate::report::json::escape_controls;
-use crate::report::text::{Style, WIDTH, printable_lines};
+use warpshard_report::Scratch;
+use warpshard_report::json::escape_controls;
+use warpshard_report::text::{Style, WIDTH, printable_lines};
 
 use super::exit::{Exit, Failure};
 
@@ -21,7 +21,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// As [`print`], with the colours of [`stdout_style`]. Parts of `text` that come from input have been through
-/// [`crate::report::text::printable`], a [`crate::report::text::Table`] or a [`Style`].
+/// [`warpshard_report::text::printable`], a [`warpshard_report::text::Table`] or a [`Style`].
 ///
 /// # Errors
 /// As [`print`].

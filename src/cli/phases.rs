@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::CtaIndex;
-use crate::frontend::phases::{Latencies, LongOps, Phases};
-use crate::frontend::sass::DecodeClock;
-use crate::frontend::{Kernel, NO_REGISTER, StaticInst};
-use crate::report::text::{Align, Table, counted, printable};
+use warpshard_base::CtaIndex;
+use warpshard_report::text::{Align, Table, counted, printable};
+use warpshard_trace::DecodeClock;
+use warpshard_workload::phases::{Latencies, LongOps, Phases};
+use warpshard_workload::{Kernel, NO_REGISTER, StaticInst};
 
 use super::args::PhasesArgs;
 use super::exit::{Exit, Failure};

@@ -1,7 +1,6 @@
 //! `--policy`: controllers from the command line.
 
-use crate::control::Controller;
-use crate::policy::registry::from_text;
+use warpshard_control::Controller;
 
 use super::exit::{Exit, Failure};
 
@@ -14,7 +13,7 @@ pub(super) fn controllers(asked: &[String]) -> Result<Vec<Box<dyn Controller>>, 
 }
 
 fn controller(text: &str) -> Result<Box<dyn Controller>, Failure> {
-    from_text(text).map_err(|what| Failure::new(Exit::Usage, format!("--policy {text}: {what}")))
+    crate::catalogue().controller(text).map_err(|what| Failure::new(Exit::Usage, format!("--policy {text}: {what}")))
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::frontend::Workload;
-use crate::frontend::program::{COMPILER, Difference, Execution, KernelSummary, Program};
-use crate::report::text::{count, counted, percent, printable, printable_lines, si};
+use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, Program};
+use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
+use warpshard_workload::Workload;
 
 use super::args::{CompileArgs, ExecArgs, RecordArgs};
 use super::exit::{Exit, Failure};

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpshard_sync::{Published, StopFlag};
 
-use crate::chip::Progress;
-use crate::report::text::{count, seconds, si};
+use warpshard_chip::Progress;
+use warpshard_report::text::{count, seconds, si};
 
 /// Seconds over which the speed is averaged.
 const MEMORY: f64 = 3.0;

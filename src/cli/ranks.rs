@@ -4,7 +4,7 @@
 
 use warpshard_sync::StopFlag;
 
-use crate::chip::host::Ranks;
+use warpshard_chip::host::Ranks;
 
 use super::exit::Failure;
 
@@ -43,7 +43,7 @@ mod imp {
     use warpshard_sync::StopFlag;
 
     use super::super::exit::{Exit, Failure};
-    use crate::chip::host::Ranks;
+    use warpshard_chip::host::Ranks;
 
     /// There is none: nothing joins.
     #[derive(Debug)]
@@ -83,7 +83,7 @@ mod imp {
 
     use super::super::exit::{Exit, Failure};
     use super::super::output;
-    use crate::chip::host::Ranks;
+    use warpshard_chip::host::Ranks;
 
     /// How long a rank with a failure waits for rank 0 to end the run with the same one.
     const GRACE: Duration = Duration::from_millis(500);

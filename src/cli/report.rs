@@ -1,8 +1,8 @@
 //! `warpshard report`: a run as a page, or as a trace for a viewer.
 
-use crate::report::text::printable;
-use crate::stats::activity::Activity;
-use crate::view::{RunFolder, page, perfetto};
+use warpshard_report::text::printable;
+use warpshard_stats::activity::Activity;
+use warpshard_view::{RunFolder, page, perfetto};
 
 use super::args::ReportArgs;
 use super::exit::{Exit, Failure};

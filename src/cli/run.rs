@@ -5,11 +5,11 @@ use std::path::Path;
 
 use warpshard_sync::StopFlag;
 
-use crate::report::frame::NoParquet;
-use crate::report::{Destination, relaxed_words, summary};
-use crate::stats::EndedBy;
-use crate::stats::activity::Activity;
-use crate::view::{RunFolder, perfetto};
+use warpshard_report::frame::NoParquet;
+use warpshard_report::{Destination, relaxed_words, summary};
+use warpshard_stats::EndedBy;
+use warpshard_stats::activity::Activity;
+use warpshard_view::{RunFolder, perfetto};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};

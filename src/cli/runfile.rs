@@ -11,7 +11,7 @@ pub(super) fn run_table(
     origin: &Origin,
     threads: (usize, &str),
     kernels: usize,
-    facts: &crate::report::RunFacts,
+    facts: &warpshard_report::RunFacts,
 ) -> String {
     let mut lines = Lines(String::new());
     let given = |given: bool| if given { "command line" } else { "default" };

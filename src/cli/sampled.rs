@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use warpshard_sync::{Published, StopFlag};
 
-use crate::chip::{self, Progress, RunOptions, RunResult};
-use crate::config::Machine;
-use crate::frontend::Workload;
-use crate::sample::{Options, SampleError, sample};
+use warpshard_chip::{Progress, RunOptions, RunResult};
+use warpshard_config::Machine;
+use warpshard_sample::{Options, SampleError, sample};
+use warpshard_workload::Workload;
 
 use super::exit::{Exit, Failure};
 
@@ -34,7 +34,7 @@ pub(super) fn simulate(
 ) -> Result<RunResult, Failure> {
     let mut round = |part: &Arc<Workload>, measure| {
         let options = RunOptions { measure, stop: stop.clone(), progress: progress.cloned(), ..options() };
-        chip::simulate(machine, part, options)
+        warpshard_chip::simulate(machine, part, options)
     };
     Ok(sample(machine, workload, sampling, &mut round)?)
 }

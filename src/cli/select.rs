@@ -4,8 +4,8 @@
 
 use regex::Regex;
 
-use crate::base::KernelIndex;
-use crate::frontend::{Command, KernelInfo, Workload};
+use warpshard_base::KernelIndex;
+use warpshard_workload::{Command, KernelInfo, Workload};
 
 use super::exit::{Exit, Failure};
 
@@ -100,8 +100,8 @@ mod tests {
     use warpshard_state::{Reader, StateError, Writer};
 
     use super::*;
-    use crate::base::{Addr, AppId, CtaIndex, StreamId};
-    use crate::frontend::{CtaProgram, CtaSource, Dim3, Kernel};
+    use warpshard_base::{Addr, AppId, CtaIndex, StreamId};
+    use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel};
 
     #[derive(Debug)]
     struct Nothing;

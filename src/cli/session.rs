@@ -11,19 +11,19 @@ use std::time::Instant;
 use clap::Parser as _;
 use warpshard_sync::{Published, StopFlag};
 
-use crate::chip::host::Ranks;
-use crate::chip::{self, Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
-use crate::config::{Loaded, Machine};
-use crate::control::Controller;
-use crate::energy::Model;
-use crate::frontend::Workload;
-use crate::frontend::sass::DecodeClock;
-use crate::report::frame::NoParquet;
-use crate::report::picture::PictureError;
-use crate::report::text::Style;
-use crate::report::{ResultFile, RunFacts, csv, energy, json, summary};
-use crate::stats::activity::{Activity, Recording};
-use crate::stats::{HostFacts, Outcome};
+use warpshard_chip::host::Ranks;
+use warpshard_chip::{Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
+use warpshard_config::{Loaded, Machine};
+use warpshard_control::Controller;
+use warpshard_energy::Model;
+use warpshard_report::frame::NoParquet;
+use warpshard_report::picture::PictureError;
+use warpshard_report::text::Style;
+use warpshard_report::{ResultFile, RunFacts, csv, energy, json, summary};
+use warpshard_stats::activity::{Activity, Recording};
+use warpshard_stats::{HostFacts, Outcome};
+use warpshard_trace::DecodeClock;
+use warpshard_workload::Workload;
 
 use super::args::{Cli, Command, Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
@@ -62,7 +62,7 @@ impl<'a> Opened<'a> {
     pub fn new(args: &'a RunArgs, arguments: &'a [OsString]) -> Result<Self, Failure> {
         let started = Instant::now();
         let settings = Settings::of(&args.set);
-        let loaded = Machine::load(&args.machine, &settings.machine).map_err(|errors| Failure::new(Exit::Config, errors))?;
+        let loaded = crate::catalogue().machine(&args.machine, &settings.machine).map_err(|errors| Failure::new(Exit::Config, errors))?;
         Ok(Self { started, ..Self::with_machine(args, arguments, loaded)? })
     }
 
@@ -278,7 +278,7 @@ impl Ready<'_> {
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();
-        let chip::RunResult { mut outcome, mut host, activity, .. } = match &args.sampling.sample {
+        let warpshard_chip::RunResult { mut outcome, mut host, activity, .. } = match &args.sampling.sample {
             Some(_) if !all.is_empty() || cpu.is_some() || ranks.is_some() || live.is_some() => {
                 let problem = "--sample: controllers, CPU cores, ranks and displays see a whole run; leave them or --sample out";
                 return Err(Failure::new(Exit::Usage, problem));
@@ -291,7 +291,7 @@ impl Ready<'_> {
             Some(sampling) => sampled::simulate(&loaded.machine, &workload, &sampling.options, (&stop, progress.as_ref()), options)?,
             None => {
                 let options = RunOptions { cpu, controllers: all, stop, progress, ranks, recording, live, checkpoints, ..options() };
-                chip::simulate(&loaded.machine, &workload, options)?
+                warpshard_chip::simulate(&loaded.machine, &workload, options)?
             }
         };
         let decoded_meanwhile = clock.seconds() - decoded_before;
@@ -443,7 +443,7 @@ mod tests {
     fn a_workload_in_memory_has_no_command_that_would_repeat_it() {
         let arguments = words("warpshard run --machine tiny --threads 1");
         let args = request(&arguments).unwrap();
-        let made = || crate::frontend::model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
+        let made = || warpshard_model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
         let run = |ready: Ready<'_>| ready.simulate(Vec::new(), StopFlag::new(), None).unwrap();
         let given = run(Opened::new(&args, &arguments).unwrap().with_workload(made()).unwrap());
         assert!(given.facts.configuration.is_none() && given.run_toml.contains("made by the calling program"));

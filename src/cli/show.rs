@@ -1,6 +1,6 @@
 //! `warpshard show`: a machine or kernel model with all its values.
 
-use crate::report::text::{Align, Table, count, printable, printable_lines};
+use warpshard_report::text::{Align, Table, count, printable, printable_lines};
 
 use super::args::{ShowArgs, ShowWhat};
 use super::exit::{Exit, Failure};

@@ -5,10 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::frontend::sass::DecodeClock;
-use crate::report::Destination;
-use crate::study::bench::{CheckOptions, ScalingOptions};
-use crate::study::{self, BenchOptions, LoadFn, ProgressFn, References, Request, StudyError, StudyOutput, Traces, accel_sim};
+use warpshard_lab::reference::References;
+use warpshard_lab::{
+    ProgressFn,
+    output::{StudyError, StudyOutput},
+    request::{LoadFn, Request},
+};
+use warpshard_report::Destination;
+use warpshard_trace::DecodeClock;
+use warpshard_validate::bench::{CheckOptions, ScalingOptions};
+use warpshard_validate::{BenchOptions, Traces, accel_sim};
+
+use crate::catalogue;
 
 use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -20,10 +28,11 @@ use super::output;
 /// # Errors
 /// When an option does not concern the study, reference data is missing, nothing could be run, or the results cannot be written.
 pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
-    let study = study::find_study(&args.name).ok_or_else(|| Failure::new(Exit::Usage, format!("there is no study `{}`", args.name)))?;
+    let study = crate::find_study(&args.name).ok_or_else(|| Failure::new(Exit::Usage, format!("there is no study `{}`", args.name)))?;
     let cycles = |given: Option<NonZeroU64>| given.map(NonZeroU64::get);
     let traces = &args.traces;
     let request = Request {
+        catalogue: catalogue(),
         machine: traces.machine.clone(),
         set: traces.set.clone(),
         policy: args.policy.clone(),
@@ -97,11 +106,13 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     let scaling =
         ScalingOptions { threads: options.threads.clone(), runs: options.runs, latency_us: args.latency, barrier_ns: args.barrier };
     let result = match &args.sizes {
-        None if args.scaling => study::bench::run_scaling(&traces, &scaling),
-        None if args.check => study::bench::run_check(&references, &traces, &check),
-        Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
-        None if args.process => study::bench::run_process(&references, &traces, accel_sim::configuration_of(traces.machine), &options),
-        None => study::bench::run(&references, &traces, &options),
+        None if args.scaling => warpshard_validate::bench::run_scaling(&traces, &scaling),
+        None if args.check => warpshard_validate::bench::run_check(&references, &traces, &check),
+        Some(sizes) => warpshard_validate::bench::run_sizes(&traces, sizes, options.runs),
+        None if args.process => {
+            warpshard_validate::bench::run_process(&references, &traces, accel_sim::configuration_of(traces.machine), &options)
+        }
+        None => warpshard_validate::bench::run(&references, &traces, &options),
     };
     show(result, "", args.traces.out.as_deref())
 }
@@ -112,7 +123,8 @@ fn references(args: &TraceSetArgs) -> Result<References, Failure> {
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {
-    Traces { machine: args.machine.as_deref().unwrap_or(TraceSetArgs::MACHINE), overrides: args.set.clone(), cache: args.cache.clone() }
+    let machine = args.machine.as_deref().unwrap_or(TraceSetArgs::MACHINE);
+    Traces { catalogue: catalogue(), machine, overrides: args.set.clone(), cache: args.cache.clone() }
 }
 
 pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: Option<&Path>) -> Result<Exit, Failure> {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::report::Scratch;
-use crate::report::owners;
-use crate::report::picture::Picture;
-use crate::report::strips::Strips;
-use crate::report::text::printable;
-use crate::report::timeline::{first_sm, picture, read, text};
+use warpshard_report::Scratch;
+use warpshard_report::owners;
+use warpshard_report::picture::Picture;
+use warpshard_report::strips::Strips;
+use warpshard_report::text::printable;
+use warpshard_report::timeline::{first_sm, picture, read, text};
 
 use super::args::TimelineArgs;
 use super::exit::{Exit, Failure};

@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use crate::base::CtaIndex;
-use crate::frontend::Command;
-use crate::frontend::model::ModelKernel;
-use crate::frontend::sass::{TraceOptions, write_kernel};
-use crate::report::Scratch;
-use crate::report::text::counted;
+use warpshard_base::CtaIndex;
+use warpshard_model::ModelKernel;
+use warpshard_report::Scratch;
+use warpshard_report::text::counted;
+use warpshard_trace::{TraceOptions, write_kernel};
+use warpshard_workload::Command;
 
 use super::args::TraceArgs;
 use super::exit::{Exit, Failure};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::frontend::sass::{self, TraceOptions, TraceReport, native_facts, trace_is_native};
-use crate::report::text::{Align, Table, count, counted, printable};
+use warpshard_report::text::{Align, Table, count, counted, printable};
+use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -13,7 +13,7 @@ use super::output;
 /// # Errors
 /// All errors of the trace.
 pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
-    sass::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
+    warpshard_trace::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
 }
 
 /// Prints the sizes of every kernel of a recorded trace.
@@ -50,7 +50,7 @@ pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
 /// The sizes of all kernels in one line.
 pub(super) fn line(report: &TraceReport) -> String {
     let instructions = report.warp_instructions();
-    let sum = |bytes: fn(&sass::KernelReport) -> u64| report.kernels.iter().map(bytes).sum::<u64>();
+    let sum = |bytes: fn(&warpshard_trace::KernelReport) -> u64| report.kernels.iter().map(bytes).sum::<u64>();
     let (text, stored, decoded) = (sum(|kernel| kernel.text_bytes), sum(|kernel| kernel.stored_bytes), sum(|kernel| kernel.decoded_bytes));
     format!(
         "{}; bytes per warp instruction: {} as text, {} as stored for simulation, {} decoded\n",

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::frontend::{Part, Workload, mix, model, sass};
-use warpshard::policy;
+use warpshard::model;
+use warpshard::workload::{Part, Workload, mix};
 
 pub(crate) use shared::shared;
 
@@ -23,7 +23,7 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn controllers(&self) -> Vec<Box<dyn Controller>> {
         let make = |(name, table): &(&str, &str)| {
-            let policy = policy::registry::find(name).unwrap();
+            let policy = warpshard::catalogue().policies().find(name).unwrap();
             (policy.build)(toml::from_str(table).unwrap()).unwrap()
         };
         self.policy.iter().map(make).collect()
@@ -32,7 +32,7 @@ impl Case {
 
 pub(crate) fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
     let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+    warpshard::catalogue().machine(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
 pub(crate) fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
@@ -41,7 +41,7 @@ pub(crate) fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload>
 }
 
 pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
-    Arc::new(sass::load(folder, &sass::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(warpshard::trace::load(folder, &warpshard::trace::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// What makes the test machine's crossbar one of the other kinds.
@@ -128,7 +128,7 @@ fn bfs_head(sass: &Path) -> Arc<Workload> {
     let wanted = 4;
     let mut launches = 0;
     workload.commands.retain(|command| {
-        let launch = matches!(command, warpshard::frontend::Command::Launch(_));
+        let launch = matches!(command, warpshard::workload::Command::Launch(_));
         launches += usize::from(launch);
         !launch || launches <= wanted
     });

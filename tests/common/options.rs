@@ -2,7 +2,7 @@
 
 /// Names and values of the options in a file of a configuration.
 pub(crate) fn of(configuration: &str, file: &str) -> Vec<(String, String)> {
-    let text = include_str!("../../configs/reference/accel-sim-options.csv");
+    let text = include_str!("../../validate/reference/accel-sim-options.csv");
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     let rows = reader.records().map(|row| row.unwrap()).filter(|row| row[0] == *configuration && row[1] == *file);
     rows.map(|row| (row[2].to_owned(), row[3].to_owned())).collect()

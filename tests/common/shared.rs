@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warpshard::study::References;
+use warpshard::lab::reference::References;
 
 /// A file or folder of the shared references; prints that the test is skipped, and returns nothing, where it is absent.
 #[expect(clippy::print_stderr, reason = "the gate looks for skipped tests")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpshard::base::{Addr, GpuId, KernelIndex, StreamId};
 use warpshard::config::{Machine, Override};
-use warpshard::frontend::{Command, Dim3, Kernel, KernelInfo, Nothing, PeerCopy, Workload};
+use warpshard::workload::{Command, Dim3, Kernel, KernelInfo, Nothing, PeerCopy, Workload};
 
 /// GPUs of the machine `tiny` with links whose buffers soon fill.
 pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
@@ -25,7 +25,7 @@ pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
     settings.retain(|(key, _)| more.iter().all(|(other, _)| other != key));
     settings.extend(more);
     let settings: Vec<Override> = settings.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load("tiny", &settings).unwrap_or_else(|error| panic!("{error}")).machine
+    warpshard::catalogue().machine("tiny", &settings).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
 /// What makes the second and the last of four GPUs another kind: fewer SMs, three partitions with a smaller LLC, and slower clocks.

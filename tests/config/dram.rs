@@ -7,7 +7,7 @@ use warpshard::mem::dram::standard::{STANDARDS, Standard};
 
 fn load(name: &str, settings: &[&str]) -> Result<Machine, String> {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
-    Machine::load(name, &settings).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+    warpshard::catalogue().machine(name, &settings).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
 }
 
 fn refused(name: &str, settings: &[&str]) -> String {
@@ -18,7 +18,7 @@ const STANDARD: &str = "mem.dram.controller=standard";
 
 #[test]
 fn built_in_machines_have_gpgpusims_channel_by_default() {
-    for builtin in builtin_machines() {
+    for builtin in builtin_machines(warpshard::catalogue().files()) {
         assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control, None, "{}", builtin.name);
     }
 }
@@ -44,7 +44,7 @@ fn machines_that_name_their_device_need_one_key() {
 fn a_resolved_machine_with_a_device_loads_back_to_an_equal_one() {
     for settings in [&[STANDARD][..], &[STANDARD, "mem.dram.standard=machine", "mem.dram.refresh=false", "mem.dram.timing.tFAW=13"]] {
         let overrides: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
-        let loaded = Machine::load("v100", &overrides).unwrap();
+        let loaded = warpshard::catalogue().machine("v100", &overrides).unwrap();
         let again = Machine::from_text("run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
         assert_eq!(again.machine, loaded.machine);
     }

@@ -18,7 +18,7 @@ fn a_kind_has_the_values_of_the_machine_around_it_or_of_the_one_that_it_extends(
     let kinds = "[system.kinds.small]\ngpus = [3, 1]\ngpu.sms = 8\nclocks.core = \"566 MHz\"\n\
                  [system.kinds.pascal]\nextends = \"p100\"\ngpus = [2]\nclocks = { core = \"1300 MHz\", noc = \"1300 MHz\", llc = \"1300 MHz\" }\n";
     let machine = load(kinds, &["mem.llc.ways=8", "system.kinds.small.mem.map.partitions=8"]).unwrap();
-    let (p100, small, pascal) = (Machine::load("p100", &[]).unwrap().machine, machine.of_gpu(1), machine.of_gpu(2));
+    let (p100, small, pascal) = (warpshard::catalogue().machine("p100", &[]).unwrap().machine, machine.of_gpu(1), machine.of_gpu(2));
     assert_eq!(machine.each_gpu().map(|gpu| gpu.gpu.sms).collect::<Vec<_>>(), [40, 8, 56, 8]);
     assert_eq!((small.clocks.core, small.mem.map.partitions, small.mem.llc.ways), (Frequency::mhz(566), 8, 8));
     assert_eq!((&small.gpu.sm, small.clocks.dram), (&machine.gpu.sm, machine.clocks.dram));
@@ -33,7 +33,7 @@ fn a_kind_has_the_values_of_the_machine_around_it_or_of_the_one_that_it_extends(
 
 #[test]
 fn a_machine_of_several_kinds_is_written_with_origins_and_read_back() {
-    let loaded = Machine::load("v100-p100", &[Override::new("system.kinds.p100.gpu.sms", "20")]).unwrap();
+    let loaded = warpshard::catalogue().machine("v100-p100", &[Override::new("system.kinds.p100.gpu.sms", "20")]).unwrap();
     let text = loaded.provenance.to_toml();
     let line = |start: &str| text[text.find("[system.kinds.p100]").unwrap()..].lines().find(|line| line.starts_with(start)).unwrap();
     assert!(line("sms").ends_with("# --set system.kinds.p100.gpu.sms=20"), "{text}");
@@ -48,7 +48,7 @@ fn a_kind_extends_a_file_that_lies_beside_its_own() {
     fs::write(folder.path().join("little.toml"), "extends = \"v100\"\ngpu.sms = 3\n").unwrap();
     let path = folder.path().join("mixed.toml");
     fs::write(&path, format!("{MIXED}[system.kinds.little]\ngpus = [1]\nextends = \"./little.toml\"\n")).unwrap();
-    assert_eq!(Machine::load(path.to_str().unwrap(), &[]).unwrap().machine.of_gpu(1).gpu.sms, 3);
+    assert_eq!(warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap().machine.of_gpu(1).gpu.sms, 3);
 }
 
 #[test]

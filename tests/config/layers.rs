@@ -13,7 +13,7 @@ fn settings(texts: &[&str]) -> Vec<Override> {
 
 /// The errors of loading `path`, with the folder's name taken out.
 fn errors(folder: &Path, path: &Path) -> String {
-    let errors = Machine::load(path.to_str().unwrap(), &[]).unwrap_err().to_string();
+    let errors = warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap_err().to_string();
     errors.replace(&format!("{}/", folder.canonicalize().unwrap().display()), "").replace(&format!("{}/", folder.display()), "")
 }
 
@@ -21,7 +21,7 @@ fn errors(folder: &Path, path: &Path) -> String {
 fn the_command_line_wins_over_the_file_and_the_file_over_what_it_extends() {
     let text = "extends = \"v100\"\n[gpu]\nsms = 40\n[clocks]\ncore = \"1628 MHz\"\n";
     let loaded = Machine::from_text("mine.toml", text, &settings(&["gpu.sms=8", "gpu.sms=12", "gpu.sm.order=gto"])).unwrap();
-    let v100 = Machine::load("v100", &[]).unwrap().machine;
+    let v100 = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     let mut expected = v100.clone();
     expected.name = "mine".to_owned();
     expected.gpu.sms = 12;
@@ -47,7 +47,7 @@ fn a_chain_of_files_is_followed_from_where_each_file_lies() {
     fs::write(folder.path().join("half.toml"), "extends = \"v100\"\nname = \"half a V100\"\ngpu.sms = 40\n").unwrap();
     let path = folder.path().join("sub/fast.toml");
     fs::write(&path, "extends = \"../half.toml\"\nclocks.core = \"1.4 GHz\"\n").unwrap();
-    let machine = Machine::load(path.to_str().unwrap(), &[]).unwrap().machine;
+    let machine = warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap().machine;
     assert_eq!((machine.gpu.sms, machine.clocks.core, machine.gpu.sm.warps), (40, Frequency::mhz(1400), 64));
     assert_eq!(machine.name, "fast", "a name is not inherited");
 }
@@ -68,12 +68,12 @@ fn a_circle_of_files_is_named() {
 
 #[test]
 fn a_machine_that_does_not_exist_lists_those_that_do() {
-    assert_snapshot!(Machine::load("v10", &[]).unwrap_err(), @r#"
+    assert_snapshot!(warpshard::catalogue().machine("v10", &[]).unwrap_err(), @r#"
     error: unknown machine "v10"
        = help: did you mean "v100"?
        = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, m2090-v31, k20x-l1, fermi32, fermi24, fermi15, fermi15-preempt, tiny, hetero, hetero-2, hetero-6, hetero-small, v100x2, dgx1-v100, chiplet2, v100-p100; a file is given by a path with a `/` or ending in `.toml`
     "#);
-    assert_snapshot!(Machine::load("no/such.toml", &[]).unwrap_err(), @"error: cannot read the machine file `no/such.toml`: there is no such file");
+    assert_snapshot!(warpshard::catalogue().machine("no/such.toml", &[]).unwrap_err(), @"error: cannot read the machine file `no/such.toml`: there is no such file");
 }
 
 #[test]
@@ -98,10 +98,11 @@ fn a_setting_without_a_value_is_refused() {
 #[test]
 fn settings_need_no_quotes_and_tolerate_them() {
     for setting in ["clocks.core=1628 MHz", "clocks.core=\"1628 MHz\"", "clocks.core = 1.628 GHz"] {
-        let machine = Machine::load("v100", &settings(&[setting])).unwrap().machine;
+        let machine = warpshard::catalogue().machine("v100", &settings(&[setting])).unwrap().machine;
         assert_eq!(machine.clocks.core, Frequency::mhz(1628), "{setting}");
     }
-    let machine = Machine::load("v100", &settings(&["gpu.sm.l1.cache.present=false", "mem.rop_latency=10 cycles"])).unwrap().machine;
+    let machine =
+        warpshard::catalogue().machine("v100", &settings(&["gpu.sm.l1.cache.present=false", "mem.rop_latency=10 cycles"])).unwrap().machine;
     assert_eq!((machine.gpu.sm.l1.cache, machine.mem.rop_latency), (None, 10));
 }
 
@@ -116,7 +117,7 @@ fn a_switched_off_part_is_none_and_a_switched_on_part_takes_the_inherited_keys()
 
 #[test]
 fn a_credit_loop_below_full_rate_and_a_launch_within_the_round_trip_are_warned_of() {
-    let loaded = Machine::load("v100", &settings(&["noc.output_queue=64", "gpu.dispatch.launch_latency=10"])).unwrap();
+    let loaded = warpshard::catalogue().machine("v100", &settings(&["noc.output_queue=64", "gpu.dispatch.launch_latency=10"])).unwrap();
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_snapshot!(warnings.join("\n"), @r"
     `gpu.dispatch.launch_latency` is 10 cycles, less than 80: twice `gpu.dispatch.latency`; kernels start as early as messages allow

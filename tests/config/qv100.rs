@@ -7,8 +7,8 @@ use warpshard::config::Machine;
 use warpshard::config::machine::{
     Allocate, Arbiter, Cache, CoreStyle, DramScheduler, OpTiming, Replacement, SetIndex, WarpOrder, WriteMiss, WritePolicy,
 };
-use warpshard::frontend::OpClass;
 use warpshard::protocol::PartitionHash;
+use warpshard::workload::OpClass;
 
 use crate::options;
 
@@ -100,7 +100,7 @@ impl Options {
 
 /// The options and the machine.
 fn both() -> (Options, Machine) {
-    (Options::read(), Machine::load("v100", &[]).unwrap().machine)
+    (Options::read(), warpshard::catalogue().machine("v100", &[]).unwrap().machine)
 }
 
 #[test]

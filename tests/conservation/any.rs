@@ -1,7 +1,7 @@
 //! Machines put together at random from the test machine: short queues, few MSHRs, other clocks, policies and requests.
 
 use warpshard::base::Rng;
-use warpshard::config::{Machine, Override};
+use warpshard::config::Override;
 
 use super::common::{Case, built_in};
 
@@ -97,6 +97,6 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         let named = overrides.iter().any(|setting| format!("{setting:?}").contains("hbm2"));
         overrides.retain(|setting| !(named && setting.key().contains(".timing.t")));
     }
-    let machine = Machine::load("tiny", &overrides).ok()?.machine;
+    let machine = warpshard::catalogue().machine("tiny", &overrides).ok()?.machine;
     Some(Case { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
 }

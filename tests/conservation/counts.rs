@@ -4,10 +4,10 @@ use warpshard::base::{CtaIndex, SECTOR_BYTES};
 use warpshard::chip::RunResult;
 use warpshard::config::Machine;
 use warpshard::config::machine::{WriteMiss, WritePolicy};
-use warpshard::frontend::{OpClass, Workload};
 use warpshard::gpu::sm::StallCounters;
 use warpshard::protocol::MemOp;
 use warpshard::stats::{Counted, Counters, Outcome};
+use warpshard::workload::{OpClass, Workload};
 
 use super::record::{Record, Way, Word};
 

@@ -6,8 +6,8 @@ use warpshard::base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard::config::Machine;
 use warpshard::config::machine::Crossbar;
 use warpshard::engine::{Logged, MessageLog};
-use warpshard::frontend::Workload;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
+use warpshard::workload::Workload;
 
 use super::record::{Hop, Record, Way, Word, receiver_clock};
 

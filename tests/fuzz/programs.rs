@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpshard::base::CtaIndex;
-use warpshard::frontend::program::Program;
+use warpshard::program::Program;
 
 /// Pieces of instructions.
 pub(crate) const INSTRUCTIONS: &[&str] = &[

@@ -5,11 +5,11 @@ use std::path::Path;
 use warpshard::base::CtaIndex;
 use warpshard::config::error::Source;
 use warpshard::config::{Machine, Override, RunFile, import};
+use warpshard::cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace};
 use warpshard::energy::EnergySet;
-use warpshard::frontend::cpu::{CpuMix, CpuProfile, CpuStream, CpuTrace};
-use warpshard::frontend::sass::{self, TraceOptions, to_native};
-use warpshard::frontend::{Workload, model};
-use warpshard::policy::registry::{self, POLICIES};
+use warpshard::policy::registry::Policy;
+use warpshard::trace::{TraceOptions, to_native};
+use warpshard::{model, workload::Workload};
 
 use super::programs;
 
@@ -156,10 +156,10 @@ fn trace(folder: &Path, input: &[u8]) {
     std::fs::write(&file, input).unwrap();
     for lenient in [false, true] {
         let options = TraceOptions { lenient, ..options() };
-        let _ = sass::check(&file, &options).map_err(|error| error.to_string());
+        let _ = warpshard::trace::check(&file, &options).map_err(|error| error.to_string());
         // Both ways: decoded while loading, and as CTAs are asked for.
         for eager_bytes in [0, 1 << 20] {
-            if let Ok(workload) = sass::load(&file, &TraceOptions { eager_bytes, ..options.clone() }) {
+            if let Ok(workload) = warpshard::trace::load(&file, &TraceOptions { eager_bytes, ..options.clone() }) {
                 execute(&workload);
             }
         }
@@ -175,7 +175,7 @@ fn list(folder: &Path, input: &[u8]) {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("kernel-1.traceg"), &traces()[0]).unwrap();
     std::fs::write(folder.join("kernelslist.g"), input).unwrap();
-    if let Ok(workload) = sass::load(&folder, &options()) {
+    if let Ok(workload) = warpshard::trace::load(&folder, &options()) {
         execute(&workload);
     }
 }
@@ -200,10 +200,10 @@ fn native(folder: &Path, input: &[u8]) {
     let file = folder.join("trace.wst");
     for input in [input, &sealed(input)] {
         std::fs::write(&file, input).unwrap();
-        if let Ok(workload) = sass::load(&file, &options()) {
+        if let Ok(workload) = warpshard::trace::load(&file, &options()) {
             execute(&workload);
         }
-        let _ = sass::check(&file, &options()).map_err(|error| error.to_string());
+        let _ = warpshard::trace::check(&file, &options()).map_err(|error| error.to_string());
     }
 }
 
@@ -265,23 +265,23 @@ fn settings() -> Vec<Vec<u8>> {
 fn set(_: &Path, input: &[u8]) {
     match text(input).parse::<Override>() {
         Ok(setting) => {
-            let _ = Machine::load("tiny", &[setting]).map_err(|errors| errors.to_string());
+            let _ = warpshard::catalogue().machine("tiny", &[setting]).map_err(|errors| errors.to_string());
         }
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),
     }
 }
 
 fn policies() -> Vec<Vec<u8>> {
-    let all = |policy: &registry::Policy| {
+    let all = |policy: &Policy| {
         let list: Vec<String> = policy.parameters.iter().map(|(name, _)| format!("{name}=1")).collect();
         format!("{}:{}", policy.name, list.join(",")).into_bytes()
     };
-    POLICIES.iter().flat_map(|policy| [all(policy), policy.name.as_bytes().to_vec()]).collect()
+    warpshard::catalogue().policies().all().into_iter().flat_map(|policy| [all(policy), policy.name.as_bytes().to_vec()]).collect()
 }
 
 fn policy(_: &Path, input: &[u8]) {
-    if let Err(message) = registry::from_text(&text(input)) {
-        assert!(!message.is_empty());
+    if let Err(message) = warpshard::catalogue().controller(&text(input)) {
+        assert!(!message.to_string().is_empty());
     }
 }
 

@@ -10,9 +10,9 @@ use super::ranks::in_ranks;
 use super::{hetero, interval, sharing, systems};
 use warpshard::base::{Cycle, Rng};
 use warpshard::chip::{Checkpoints, CpuEnd, RunError, RunOptions, simulate};
-use warpshard::frontend::program::Program;
-use warpshard::frontend::sass::{self, TraceOptions};
-use warpshard::frontend::{Workload, mix};
+use warpshard::program::Program;
+use warpshard::trace::TraceOptions;
+use warpshard::workload::{Workload, mix};
 
 /// What a run kept: cycles and states.
 type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
@@ -146,7 +146,7 @@ fn recorded_traces_that_are_decoded_on_the_way_go_on() {
         // Nothing is decoded while loading, and little ahead of time.
         let fresh = || {
             let options = TraceOptions { eager_bytes: 0, window_bytes: 5000, chunk_bytes: 2000, ..TraceOptions::default() };
-            let workload = Arc::new(sass::load(&folder.join(name), &options).unwrap());
+            let workload = Arc::new(warpshard::trace::load(&folder.join(name), &options).unwrap());
             Case { name: name.into(), machine: machine("gtx480", &[]), workload, policy: None }
         };
         let limited = |case: &Case| RunOptions { max_cycles: Some(40_000), ..interval(case) };

@@ -2,7 +2,7 @@
 
 use crate::common::{QUEUED, VC, built_in, machine};
 use warpshard::chip::{RunOptions, simulate};
-use warpshard::config::{Machine, Override};
+use warpshard::config::Override;
 use warpshard::stats::EndedBy;
 
 /// A model that asks for more than a slow network carries, from SMs without an L1.
@@ -34,7 +34,7 @@ fn a_wider_channel_makes_packets_of_fewer_flits() {
 fn keys_of_virtual_channels_are_refused_where_there_are_none_and_missed_where_there_are() {
     let refusal = |overrides: &[(&str, &str)]| {
         let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
-        Machine::load("tiny", &overrides).unwrap_err().to_string()
+        warpshard::catalogue().machine("tiny", &overrides).unwrap_err().to_string()
     };
     assert!(refusal(&[("noc.vc.vcs", "4")]).contains("`noc.vc.vcs` is 4 virtual channels, expected 0"));
     assert!(refusal(&[("noc.crossbar", "output_queued"), ("noc.vc.channel_bytes", "32 B")]).contains("`noc.vc.channel_bytes` is 32 bytes"));

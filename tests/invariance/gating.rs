@@ -6,7 +6,6 @@ use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
 use warpshard::chip::RunOptions;
 use warpshard::control::Controller;
-use warpshard::policy::registry;
 
 /// Controllers of a run, by name, with their tables.
 type Policies = &'static [(&'static str, &'static str)];
@@ -25,7 +24,9 @@ fn case() -> Case {
 }
 
 fn controllers(policies: Policies) -> Vec<Box<dyn Controller>> {
-    let make = |(name, table): &(&str, &str)| (registry::find(name).unwrap().build)(toml::from_str(table).unwrap()).unwrap();
+    let make = |(name, table): &(&str, &str)| {
+        (warpshard::catalogue().policies().find(name).unwrap().build)(toml::from_str(table).unwrap()).unwrap()
+    };
     policies.iter().map(make).collect()
 }
 

@@ -6,9 +6,9 @@ use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard::engine::Scaling;
-use warpshard::frontend::Workload;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
 use warpshard::stats::{EndedBy, Outcome};
+use warpshard::workload::Workload;
 
 fn load(names: &[&str], end: CpuEnd) -> CpuLoad {
     let applications = names.iter().map(|name| CpuApplication::named(name).unwrap()).collect();

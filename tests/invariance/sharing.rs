@@ -8,12 +8,15 @@ use crate::files::{Files, run};
 use warpshard::base::{AppId, Cycle, KernelIndex, Rng, SmId};
 use warpshard::chip::RunOptions;
 use warpshard::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Preemption, Trigger};
-use warpshard::frontend::{Part, mix, program::Program};
+use warpshard::{
+    program::Program,
+    workload::{Part, mix},
+};
 
 pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
 /// Decides at random, from a seed, on a machine with this way of sharing.
-#[derive(warpshard_state::State)]
+#[derive(warpshard::state::State)]
 pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>, pub(crate) &'static str);
 
 impl Shuffle {
@@ -28,7 +31,7 @@ impl Shuffle {
 }
 
 /// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
-#[derive(warpshard_state::State)]
+#[derive(warpshard::state::State)]
 pub(crate) struct Pick(pub(crate) Rng);
 
 impl Controller for Pick {

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
-use warpshard::study::bench::{CheckOptions, run_check};
-use warpshard::study::{References, StudyError, Traces};
+use warpshard::validate::bench::{CheckOptions, run_check};
+use warpshard::{lab::output::StudyError, lab::reference::References, validate::Traces};
 
 use super::common;
 
 fn traces() -> Traces<'static> {
     let cache = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/traces");
-    Traces { machine: "v100", overrides: vec![("gpu.dispatch.launch_latency".to_owned(), "0".to_owned())], cache }
+    Traces {
+        catalogue: warpshard::catalogue(),
+        machine: "v100",
+        overrides: vec![("gpu.dispatch.launch_latency".to_owned(), "0".to_owned())],
+        cache,
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, ShardCut};
 use warpshard::engine::Scaling;
-use warpshard::frontend::Workload;
+use warpshard::workload::Workload;
 
 use super::common::{Case, built_in};
 use super::files::{Files, run};

@@ -1,9 +1,10 @@
 //! Kernel models: what they generate, and what they say about bad input.
 
 use warpshard::base::{CtaIndex, LaneMask};
-use warpshard::frontend::model::{Model, builtin, builtin_model, builtin_names, write_trace};
-use warpshard::frontend::sass::{self, TraceOptions};
-use warpshard::frontend::{Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, Workload};
+use warpshard::catalogue;
+use warpshard::model::{Model, ModelError, write_trace};
+use warpshard::trace::TraceOptions;
+use warpshard::workload::{Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, Workload};
 
 mod messages;
 
@@ -20,6 +21,14 @@ struct Executed {
     mnemonic: String,
     mask: LaneMask,
     addresses: Vec<u64>,
+}
+
+fn builtin_names() -> impl Iterator<Item = (&'static str, String)> {
+    warpshard::model::builtin_names(catalogue().files()).into_iter()
+}
+
+fn builtin_model(name: &str, seed: u64, parameters: &[(String, String)]) -> Result<Model, ModelError> {
+    catalogue().model(name, seed, parameters)
 }
 
 fn set(pairs: &[(&str, i64)]) -> Vec<(String, String)> {
@@ -68,8 +77,8 @@ fn every_builtin_loads_and_generates_its_first_middle_and_last_cta() {
     assert_eq!(builtin_names().count(), 7 + 13 + 32);
     for (name, summary) in builtin_names() {
         let model = builtin_model(name, 1, &[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((name.rsplit('/').next(), model.summary.as_str()), (Some(model.name.as_str()), summary));
-        let workload: Workload = builtin(name, 1, &[]).unwrap();
+        assert_eq!((name.rsplit('/').next(), model.summary.as_str()), (Some(model.name.as_str()), summary.as_str()));
+        let workload: Workload = model.workload();
         for kernel in &workload.kernels {
             let ctas = kernel.info.ctas();
             for cta in [0, ctas / 2, ctas - 1] {
@@ -348,7 +357,7 @@ fn a_written_trace_loads_back_to_the_same_programs() {
         let model = builtin_model(name, 11, &parameters).unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();
         let list = write_trace(&model, folder.path()).unwrap();
-        let read = sass::load(&list, &TraceOptions::default()).unwrap();
+        let read = warpshard::trace::load(&list, &TraceOptions::default()).unwrap();
         assert_eq!(read.commands, model.commands, "{name}");
         assert_eq!(read.notes, [], "{name}");
         for (ours, theirs) in model.workload().kernels.iter().zip(&read.kernels) {
@@ -534,7 +543,7 @@ fn local_arrays_are_offsets_of_a_thread_and_hashes_are_the_same_everywhere() {
 #[test]
 fn the_schema_for_editors_is_the_parsers_own_list_of_keys() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/model.schema.json");
-    let ours = warpshard::frontend::model::json_schema();
+    let ours = warpshard::model::json_schema();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, &ours).unwrap();
     }

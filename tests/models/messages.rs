@@ -1,8 +1,8 @@
 //! What models say about bad input.
 
 use warpshard::base::CtaIndex;
-use warpshard::frontend::WarpStream;
-use warpshard::frontend::model::Model;
+use warpshard::model::Model;
+use warpshard::workload::WarpStream;
 
 use crate::{set, with_body};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use warpshard::base::CtaIndex;
-use warpshard::frontend::sass::{ConvertError, TraceOptions, check, load, to_native, to_text};
+use warpshard::trace::{ConvertError, TraceOptions, check, load, to_native, to_text};
 
 use super::common::packed;
 

@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use warpshard::base::CtaIndex;
-use warpshard::frontend::sass::{Converted, TraceOptions, to_native, to_text};
-use warpshard::frontend::{KernelInfo, StaticInst, Workload};
+use warpshard::trace::{Converted, TraceOptions, to_native, to_text};
+use warpshard::workload::{KernelInfo, StaticInst, Workload};
 
 /// The text trace at `from` as a native file.
 pub(crate) fn packed(from: &Path, to: &Path, compress: bool) -> Converted {
@@ -71,7 +71,7 @@ pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Exec
 
 /// Asserts that two traces are the same to a simulator, and that their text is the same to a reader.
 pub(crate) fn round_trip(from: &Path, scratch: &Path) -> Converted {
-    use warpshard::frontend::sass::load;
+    use warpshard::trace::load;
     let name = from.display();
     let (native, again) = (scratch.join("one.wst"), scratch.join("two.wst"));
     let single = from.is_file() && from.file_name().is_some_and(|name| name.to_string_lossy().contains(".traceg"));

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use warpshard::base::CtaIndex;
-use warpshard::frontend::program::Program;
-use warpshard::frontend::sass::{TraceOptions, load};
-use warpshard::frontend::{OpClass, UsedLines, Workload, count_classes, touches};
+use warpshard::program::Program;
+use warpshard::trace::{TraceOptions, load};
+use warpshard::workload::{OpClass, UsedLines, Workload, count_classes, touches};
 
 use super::common::{executed, packed, unpacked};
 

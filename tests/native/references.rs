@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warpshard::frontend::sass::{SyntheticKernel, TraceOptions, check, load};
+use warpshard::trace::{SyntheticKernel, TraceOptions, check, load};
 
 use super::common::{executed, packed, plain, round_trip, unpacked};
 use super::shared::shared;

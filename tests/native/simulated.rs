@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, simulate};
-use warpshard::config::Machine;
-use warpshard::frontend::sass::{TraceOptions, load};
 use warpshard::report::{RunFacts, json};
+use warpshard::trace::{TraceOptions, load};
 
 use super::common::packed;
 use super::shared::shared;
@@ -22,7 +21,7 @@ fn results_of_a_native_trace_are_those_of_its_text_to_the_byte() {
         ("vecadd-f64-100k-turing-v1.2", "v100"),
         ("vecadd-f64-100k-turing-v5-lineinfo", "rtx2060"),
     ] {
-        let machine = Machine::load(machine, &[]).unwrap().machine;
+        let machine = warpshard::catalogue().machine(machine, &[]).unwrap().machine;
         packed(&all.join(name), &native, true);
         let mut stats = Vec::new();
         // The text decoded while loading; the native file so, and on demand on two threads.

@@ -21,7 +21,7 @@ pub(crate) struct Ring {
     pub(crate) interval: Option<u64>,
     /// A controller lets nodes work faster when a token is taken out.
     pub(crate) react: bool,
-    pub(crate) stop_after: Option<(u64, warpshard_sync::StopFlag)>,
+    pub(crate) stop_after: Option<(u64, warpshard::sync::StopFlag)>,
     pub(crate) lose_token_at: Option<u32>,
     pub(crate) panic_at: Option<u32>,
     /// Node 3 claims to have sent its messages long ago.
@@ -52,14 +52,14 @@ pub(crate) type SeenCut = (u64, Vec<u64>);
 /// A token under way: link, low half of the arrival, number of the token.
 pub(crate) type LoggedToken = (u16, u32, u32);
 
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize, warpshard::state::State)]
 pub(crate) struct Token {
     id: u32,
     hops_left: u32,
 }
 
 /// What nodes report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard::state::State)]
 pub(crate) enum NodeEvent {
     /// A token made all its rounds.
     TakenOut,
@@ -69,7 +69,7 @@ pub(crate) enum NodeEvent {
 
 static HOPS: CounterInfo = CounterInfo { name: "hops", unit: "tokens", help: "Tokens handled." };
 
-#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard::state::State)]
 pub(crate) struct NodeStats {
     pub(crate) hops: u64,
     pub(crate) busy: u64,
@@ -88,7 +88,7 @@ pub(crate) struct Snapshot {
     pub(crate) late: u64,
 }
 
-#[derive(warpshard_state::State)]
+#[derive(warpshard::state::State)]
 pub(crate) struct Node {
     id: u16,
     now: Cycle,
@@ -207,14 +207,14 @@ impl Unit for Node {
     }
 }
 
-#[derive(Default, warpshard_state::State)]
+#[derive(Default, warpshard::state::State)]
 pub(crate) struct RingDirector {
     interval: Option<u64>,
     react: bool,
     tokens: u32,
     nodes: u16,
     #[state(fixed)]
-    stop_after: Option<(u64, warpshard_sync::StopFlag)>,
+    stop_after: Option<(u64, warpshard::sync::StopFlag)>,
     #[state(fixed)]
     cuts: Arc<Mutex<Vec<SeenCut>>>,
 }

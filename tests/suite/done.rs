@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpshard::frontend::program::{Execution, Program};
+use warpshard::program::{Execution, Program};
 
 /// Compares the result of a program with a computation on the host.
 pub(crate) type Check = fn(&Done);

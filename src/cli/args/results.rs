@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::view::compare::Limit;
+use warpshard_view::compare::Limit;
 
 const COMPARE_HELP: &str = "\
 The first folder is what the others are compared with. Configuration differences come first, then cycles and IPC, scheduler cycles,

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::mem::dram::standard::{STANDARDS, Standard};
-use crate::noc::mesh::{Pipeline, Topology};
-use crate::rig::cpu::CpuMemory;
-use crate::rig::{PATTERNS, Pattern};
+use warpshard_mem::dram::standard::{STANDARDS, Standard};
+use warpshard_noc::mesh::{Pipeline, Topology};
+use warpshard_rig::cpu::CpuMemory;
+use warpshard_rig::{PATTERNS, Pattern};
 
 const CPU_HELP: &str = "\
 Traces run without caches, because they were recorded behind caches, on a core like Ramulator's: 4-wide, 128 entries.

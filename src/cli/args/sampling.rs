@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::sample::Options;
+use warpshard_sample::Options;
 
 /// Whether a run is sampled.
 #[derive(Args, Clone, Debug, Default)]

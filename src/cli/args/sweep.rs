@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::sweep::Slice;
+use warpshard_sweep::Slice;
 
 const SWEEP_HELP: &str = "\
 A plan is a TOML file that names machines, workloads, policies and changes; every combination is a run (docs/sweeps.md):

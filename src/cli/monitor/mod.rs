@@ -15,7 +15,7 @@ use super::args::MonitorAddress;
 use super::exit::Exit;
 use super::exit::Failure;
 #[cfg(not(feature = "monitor"))]
-use crate::chip::Live;
+use warpshard_chip::Live;
 
 #[cfg(feature = "monitor")]
 pub(super) use server::{Bound, Served};

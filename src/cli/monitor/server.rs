@@ -23,8 +23,8 @@ use tokio::sync::oneshot;
 use super::super::exit::{Exit, Failure};
 use super::super::output;
 use super::state::State;
-use crate::chip::{Live, Wish};
-use crate::config::input;
+use warpshard_chip::{Live, Wish};
+use warpshard_config::input;
 
 /// The page and what it loads: the path, its media type and its text. Nothing in them tells of the run.
 const PAGES: [(&str, &str, &str); 3] = [

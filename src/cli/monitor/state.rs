@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::super::progress::Speed;
-use crate::chip::LiveView;
+use warpshard_chip::LiveView;
 
 /// Seconds between two looks that rates are taken over, at least.
 const SHORTEST: f64 = 0.2;
@@ -146,7 +146,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::chip::Progress;
+    use warpshard_chip::Progress;
 
     fn view(cycles: u64, rows: [[u64; 3]; 2]) -> LiveView {
         LiveView {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use warpshard_sync::StopFlag;
 
-use crate::report::ResultFile;
-use crate::report::text::counted;
-use crate::stats::EndedBy;
-use crate::sweep::{Staging, Store};
+use warpshard_report::ResultFile;
+use warpshard_report::text::counted;
+use warpshard_stats::EndedBy;
+use warpshard_sweep::{Staging, Store};
 
 use super::super::args::Bytes;
 use super::super::exit::{Exit, Failure};

@@ -13,9 +13,9 @@ use std::path::Path;
 
 use warpshard_sync::StopFlag;
 
-use crate::report::frame::NoParquet;
-use crate::report::text::{counted, printable};
-use crate::sweep::{Entry, Plan, PlanError, Slice};
+use warpshard_report::frame::NoParquet;
+use warpshard_report::text::{counted, printable};
+use warpshard_sweep::{Entry, Plan, PlanError, Slice};
 
 use super::args::{SweepArgs, SweepCommand};
 use super::exit::{Exit, Failure};

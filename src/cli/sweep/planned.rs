@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use warpshard_sync::StopFlag;
 
-use crate::report::frame::NoParquet;
-use crate::sweep::{Digest, Digests, Entry, Plan, Run, Slice, Store, Table};
+use warpshard_report::frame::NoParquet;
+use warpshard_sweep::{Digest, Digests, Entry, Plan, Run, Slice, Store, Table};
 
 use super::super::exit::{Exit, Failure};
 use super::super::output;

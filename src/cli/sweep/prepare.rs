@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use crate::energy::Model;
-use crate::sweep::{Digest, Digests, Recipe, Run};
+use warpshard_energy::Model;
+use warpshard_sweep::{Digest, Digests, Recipe, Run};
 
 use super::super::args::RunArgs;
 use super::super::exit::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::report::text::seconds;
+use warpshard_report::text::seconds;
 
 use super::super::output;
 use super::watch::Watch;

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::report::frame::NoParquet;
-use crate::report::text::counted;
-use crate::sweep::Plan;
-use crate::sweep::submit::{Job, slices};
+use warpshard_report::frame::NoParquet;
+use warpshard_report::text::counted;
+use warpshard_sweep::Plan;
+use warpshard_sweep::submit::{Job, slices};
 
 use super::super::args::{BatchSystem, SubmitArgs};
 use super::super::exit::{Exit, Failure};

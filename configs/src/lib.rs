@@ -1,0 +1,173 @@
+//! The files that come with the program, embedded so that it runs from anywhere, and how they are found.
+//!
+//! A package that brings files of its own (a paper brings machines and kernel models) lists them with [`embedded!`]; [`Files`] puts the lists of
+//! several packages together. Nothing here reads the disk or knows what a file means.
+#![forbid(unsafe_code)]
+
+/// What a file describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A machine.
+    Machine,
+    /// A kernel model.
+    Model,
+    /// A profile of a CPU application.
+    CpuProfile,
+    /// A mix of CPU applications.
+    CpuMix,
+    /// A set of event energies.
+    Energy,
+    /// A run.
+    Run,
+}
+
+/// A file that comes with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    /// What it describes.
+    pub kind: Kind,
+    /// What it is called on the command line and by other files.
+    pub name: &'static str,
+    /// Its contents, TOML.
+    pub text: &'static str,
+}
+
+/// A list of [`File`]s of one kind in one folder, which is relative to the file that calls: `embedded!(Machine, "machines/", ["v100", "p100"])`.
+/// A third text, where it is given, begins the names: `embedded!(Model, "models/", "paper/", ["bfs"])` is called `paper/bfs`.
+#[macro_export]
+macro_rules! embedded {
+    ($kind:ident, $folder:literal, [$($name:literal),* $(,)?]) => { $crate::embedded!($kind, $folder, "", [$($name),*]) };
+    ($kind:ident, $folder:literal, $prefix:literal, [$($name:literal),* $(,)?]) => {
+        &[$($crate::File {
+            kind: $crate::Kind::$kind,
+            name: concat!($prefix, $name),
+            text: include_str!(concat!($folder, $name, ".toml")),
+        }),*]
+    };
+}
+
+/// The files of this package: those of no particular paper.
+pub const CORE: &[&[File]] = &[
+    embedded!(
+        Machine,
+        "../machines/",
+        [
+            "v100",
+            "v100-hw",
+            "rtx2060",
+            "rtx3070",
+            "p100",
+            "k20x",
+            "gtx480",
+            "m2090",
+            "tiny",
+            "v100x2",
+            "dgx1-v100",
+            "chiplet2",
+            "v100-p100"
+        ]
+    ),
+    embedded!(Model, "../workloads/", ["divergent", "gather", "gemm_tiled", "reduce", "stream", "strided", "vecadd"]),
+    embedded!(
+        CpuProfile,
+        "../workloads/cpu/",
+        [
+            "applu",
+            "art",
+            "astar",
+            "barnes",
+            "bzip2",
+            "cactus",
+            "calculix",
+            "dealII",
+            "gcc",
+            "Gems",
+            "gobmk",
+            "gromacs",
+            "h264ref",
+            "hmmer",
+            "lbm",
+            "leslie3d",
+            "libquantum",
+            "mcf",
+            "milc",
+            "namd",
+            "ocean",
+            "omnetpp",
+            "perlbench",
+            "povray",
+            "sjas",
+            "sjbb",
+            "sjeng",
+            "soplex",
+            "sphinx3",
+            "swim",
+            "tonto",
+            "tpcw",
+            "wrf",
+            "xalan"
+        ]
+    ),
+    embedded!(CpuMix, "../workloads/cpu/mixes/", ["L1", "L2", "M1", "M2", "H1", "H2"]),
+    embedded!(Energy, "../energy/", ["fermi-40nm", "volta-12nm"]),
+    embedded!(Run, "../runs/", ["default"]),
+];
+
+/// Files of several packages.
+#[derive(Clone, Debug)]
+pub struct Files(Vec<&'static [File]>);
+
+impl Files {
+    /// The files of this package alone.
+    pub fn core() -> &'static Self {
+        static FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(|| Files(CORE.to_vec()));
+        &FILES
+    }
+
+    /// These files and those of `more`. A name that occurs twice means the earlier one.
+    #[must_use]
+    pub fn with(&self, more: &[&'static [File]]) -> Self {
+        Self([&self.0, more].concat())
+    }
+
+    /// All files of a kind, in the order of the lists.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &'static File> + '_ {
+        self.0.iter().flat_map(|list| list.iter()).filter(move |file| file.kind == kind)
+    }
+
+    /// The names of all files of a kind.
+    pub fn names(&self, kind: Kind) -> impl Iterator<Item = &'static str> + '_ {
+        self.of(kind).map(|file| file.name)
+    }
+
+    /// The file of a kind and name.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<&'static File> {
+        self.of(kind).find(|file| file.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folders_is_listed() {
+        let folders = [
+            (Kind::Machine, "machines"),
+            (Kind::Model, "workloads"),
+            (Kind::CpuProfile, "workloads/cpu"),
+            (Kind::CpuMix, "workloads/cpu/mixes"),
+            (Kind::Energy, "energy"),
+            (Kind::Run, "runs"),
+        ];
+        for (kind, folder) in folders {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut there: Vec<String> = entries.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned())).collect();
+            let mut listed: Vec<String> = Files::core().names(kind).map(str::to_owned).collect();
+            there.sort();
+            listed.sort();
+            assert_eq!(there, listed, "left: configs/{folder}, right: the list in configs/src/lib.rs");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Measures single launches of a run: what every component counted up to the end of each, and when so many of its CTAs had ended.
+//!
+//! In: the counters of all units at cuts, ends of kernels. Out: a [`Measured`] for each launch. Before a launch, the slices of the LLC may get
+//! what launches that are not simulated left there ([`Skipped`]); without that it has no effect on anything simulated.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpshard_base::{Addr, Cycle, KernelIndex, PartitionId, SECTOR_BYTES, SectorBytes, SectorMask, UnitId};
+use warpshard_engine::Cut;
+use warpshard_mem::{Left, PartitionDecision};
+use warpshard_protocol::{AddressMap, EventKind};
+use warpshard_stats::Counted;
+use warpshard_workload::UsedLine;
+
+use super::layout::ChipLayout;
+use super::snapshot::{Rows, Snapshot};
+use super::unit::ChipDecision;
+
+/// Knows what launches that are not simulated leave in the LLC.
+pub trait Skipped: Send {
+    /// The lines that were used between the launch before `kernel` and itself, each once, the one used last at the end; empty for nothing.
+    /// Called when the launch before it has ended, in the order of the launches; not for the first one of a run.
+    fn before(&mut self, kernel: KernelIndex) -> Vec<UsedLine>;
+}
+
+/// What a run is measured for.
+#[derive(Default)]
+pub struct Measure {
+    /// For launches whose course is of interest: numbers of their CTAs, ascending. When so many have ended, all counters are read.
+    pub marks: BTreeMap<KernelIndex, Vec<u64>>,
+    /// What launches that are not simulated left in the LLC.
+    pub skipped: Option<Box<dyn Skipped>>,
+}
+
+impl std::fmt::Debug for Measure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Measure").field("marks", &self.marks).field("skipped", &self.skipped.is_some()).finish()
+    }
+}
+
+/// All counters at a cycle: the values of all components in the order of [`Outcome::components`](warpshard_stats::Outcome::components).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The cut, in core cycles of the run.
+    pub cycle: u64,
+    /// Warp instructions of the run so far.
+    pub warp_instructions: u64,
+    /// Requests of the run that found their sector absent from the LLC so far.
+    pub llc_misses: u64,
+    /// The values.
+    pub values: Vec<u64>,
+}
+
+/// A launch that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Which launch.
+    pub kernel: KernelIndex,
+    /// The counters when it had ended.
+    pub end: Mark,
+    /// The counters at its marks, each at the end of the window in which it was reached; those of one window are equal.
+    pub marks: Vec<Mark>,
+}
+
+/// Core cycles of a window, at the end of which marks are taken.
+const WINDOW: u64 = 512;
+
+/// A launch with marks that are not reached yet.
+struct Open {
+    kernel: KernelIndex,
+    /// CTAs of the run that had ended before it.
+    ctas_before: u64,
+    marks: Vec<Mark>,
+}
+
+/// The measuring part of the observer.
+pub(super) struct Meter {
+    measure: Measure,
+    map: AddressMap,
+    open: Option<Open>,
+    /// CTAs of the run that had ended at the end of the last launch.
+    ctas_before: u64,
+    measured: Vec<Measured>,
+}
+
+impl Meter {
+    pub(super) fn new(measure: Measure, map: AddressMap) -> Self {
+        Self { measure, map, open: None, ctas_before: 0, measured: Vec::new() }
+    }
+
+    /// Whether this kind of event needs a cut.
+    pub(super) fn wants(&self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::KernelEnded(_) => true,
+            EventKind::KernelStarted(kernel) => self.measure.marks.contains_key(&kernel),
+            _ => false,
+        }
+    }
+
+    /// The end of the window after `now`, where a launch has marks left.
+    pub(super) fn next_cut(&self, now: Cycle) -> Option<Cycle> {
+        let open = self.open.as_ref().filter(|open| open.marks.len() < self.measure.marks[&open.kernel].len());
+        open.map(|_| Cycle((now.0 / WINDOW + 1) * WINDOW))
+    }
+
+    /// What was measured.
+    pub(super) fn into_measured(self) -> Vec<Measured> {
+        self.measured
+    }
+
+    pub(super) fn at_cut(&mut self, cut: &Cut<'_, EventKind>, now: &Snapshot, layout: &ChipLayout) -> Vec<(UnitId, ChipDecision)> {
+        let sum = |rows: &Rows, name: &str| -> u64 {
+            rows.sums().find(|(_, Counted { info, .. })| info.name == name).map_or(0, |(_, counted)| counted.value)
+        };
+        let ctas_done = sum(&now.grid, "ctas_done");
+        let mark = || Mark {
+            cycle: cut.at.0,
+            warp_instructions: sum(&now.sms, "warp_instructions"),
+            llc_misses: sum(&now.partitions, "misses"),
+            values: cut.counters.concat(),
+        };
+        let mut decisions = Vec::new();
+        for event in cut.events {
+            match event.kind {
+                EventKind::KernelStarted(kernel) if self.measure.marks.contains_key(&kernel) => {
+                    self.open = Some(Open { kernel, ctas_before: self.ctas_before, marks: Vec::new() });
+                }
+                EventKind::KernelEnded(kernel) => {
+                    let mut marks = self.open.take().filter(|open| open.kernel == kernel).map(|open| open.marks).unwrap_or_default();
+                    if let Some(wanted) = self.measure.marks.remove(&kernel) {
+                        marks.resize_with(wanted.len(), mark);
+                    }
+                    self.measured.push(Measured { kernel, end: mark(), marks });
+                    self.ctas_before = ctas_done;
+                    let lines = self.measure.skipped.as_mut().map(|skipped| skipped.before(KernelIndex(kernel.0 + 1)));
+                    decisions.extend(leave(&self.map, layout, &lines.unwrap_or_default()));
+                }
+                _ => {}
+            }
+        }
+        if let Some(open) = self.open.as_mut().filter(|_| cut.at.0.is_multiple_of(WINDOW)) {
+            let wanted = &self.measure.marks[&open.kernel];
+            let done = ctas_done - open.ctas_before;
+            let reached = wanted.iter().filter(|ctas| **ctas <= done).count();
+            if reached > open.marks.len() {
+                open.marks.resize(reached, mark());
+            }
+        }
+        decisions
+    }
+}
+
+/// What the memory partitions are told of these lines: each the parts that lie in its slices.
+fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(UnitId, ChipDecision)> {
+    let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
+    for line in lines {
+        let mut before = None;
+        for (index, bytes) in line.bytes.iter().enumerate().filter(|(_, bytes)| **bytes != 0) {
+            let addr = Addr(line.addr.line().0 + index as u64 * SECTOR_BYTES);
+            let slice = map.slice_of(addr);
+            let part = &mut parts[usize::from(slice.0) / map.slices_per_partition as usize];
+            if before != Some(slice) {
+                part.push(Left { addr, bytes: SectorBytes::default(), written: SectorMask(0) });
+            }
+            if let Some(left) = part.last_mut() {
+                left.bytes[index] = *bytes;
+                left.written.0 |= line.written.0 & 1 << index;
+            }
+            before = Some(slice);
+        }
+    }
+    let told = parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
+    told.map(|(i, part)| {
+        let decision = PartitionDecision::Leave(Arc::from(part));
+        (layout.gpus[0].partition(PartitionId(i as u16)), ChipDecision::Partition(decision))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_base::LINE_BYTES;
+    use warpshard_config::Machine;
+
+    #[test]
+    fn every_sector_of_a_line_goes_to_the_partition_that_has_it() {
+        let machine = Machine::load("v100", &[]).unwrap().machine;
+        let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0));
+        let lines: Vec<UsedLine> =
+            (0..64).map(|i| UsedLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
+        let decisions = leave(map, &layout, &lines);
+        let mut sectors = 0;
+        for (unit, decision) in &decisions {
+            let ChipDecision::Partition(PartitionDecision::Leave(parts)) = decision else { panic!("{decision:?}") };
+            for left in parts.iter() {
+                let partition = map.slice_of(left.addr).0 / map.slices_per_partition as u16;
+                assert_eq!(*unit, layout.gpus[0].partition(PartitionId(partition)));
+                let of_line = [u32::MAX, 0xf, 0, 1];
+                for (i, bytes) in left.bytes.iter().enumerate().filter(|(_, bytes)| **bytes != 0) {
+                    assert_eq!((*bytes, left.written.0 >> i & 1), (of_line[i], 0xa >> i & 1));
+                    sectors += 1;
+                }
+            }
+        }
+        assert_eq!(sectors, 3 * 64);
+        assert!(leave(map, &layout, &[]).is_empty());
+    }
+}

@@ -1,0 +1,385 @@
+//! The director of a chip's run: turns counters at cuts into interval rows and observations, and calls the controllers.
+
+use std::sync::Arc;
+
+use warpshard_state::{Reader, State, StateError, Writer};
+use warpshard_sync::Published;
+
+use warpshard_base::{Cycle, SmId, UnitId};
+use warpshard_config::Machine;
+use warpshard_control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
+use warpshard_engine::{Cut, Director, SeenEvent, View, Work};
+use warpshard_protocol::{EventKind, SmProgress};
+use warpshard_stats::{Counted, IntervalRow, TimelineEntry};
+use warpshard_workload::{Workload, streams_failure};
+
+use super::apply;
+use super::cpu_load::{CpuLoad, CpuWatch};
+use super::facts::{facts, suits_controllers};
+use super::layout::ChipLayout;
+use super::live::{Live, Shown};
+use super::measure::{Measure, Measured, Meter};
+use super::progress::Progress;
+use super::snapshot::{Rows, Schemas, Snapshot};
+use super::unit::{ChipDecision, ChipUnit};
+
+struct Attached {
+    controller: Box<dyn Controller>,
+    triggers: Vec<Trigger>,
+    alarm: Option<Cycle>,
+    before: Snapshot,
+    events: Vec<Seen>,
+}
+
+/// The director of a run: records the interval series, calls the controllers, and reports progress.
+pub struct Observer {
+    workload: Arc<Workload>,
+    facts: Facts,
+    layout: ChipLayout,
+    schemas: Schemas,
+    interval: Option<u64>,
+    before: Snapshot,
+    controllers: Vec<Attached>,
+    intervals: Vec<IntervalRow>,
+    timeline: Vec<TimelineEntry>,
+    progress: Option<Published<Progress>>,
+    shown: Option<Shown>,
+    watch: CpuWatch,
+    /// Measures single launches, where that was asked for.
+    meter: Option<Meter>,
+    /// A controller ended the run, at the next cut.
+    over: bool,
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("interval", &self.interval).field("rows", &self.intervals.len()).finish_non_exhaustive()
+    }
+}
+
+impl Observer {
+    /// An observer of `machine` running `workload`.
+    ///
+    /// # Errors
+    /// When controllers are incompatible or an interval is empty; a message for the user.
+    pub fn new(
+        machine: &Machine,
+        workload: Arc<Workload>,
+        layout: ChipLayout,
+        interval: Option<u64>,
+        controllers: Vec<Box<dyn Controller>>,
+        progress: Option<Published<Progress>>,
+    ) -> Result<Self, String> {
+        let facts = facts(machine, &workload);
+        if let Some(controller) = controllers.first() {
+            suits_controllers(machine).map_err(|problem| format!("controller `{}`: {problem}", controller.name()))?;
+        }
+        check(&controllers, &facts).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        if interval == Some(0) {
+            return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core));
+        }
+        let attach = |controller: Box<dyn Controller>| Attached {
+            triggers: controller.triggers(),
+            alarm: controller.alarm(),
+            controller,
+            before: Snapshot::default(),
+            events: Vec::new(),
+        };
+        Ok(Self {
+            facts,
+            workload,
+            watch: CpuWatch::new(None, layout.gpus.len() as u32),
+            layout,
+            schemas: Schemas::default(),
+            interval,
+            before: Snapshot::default(),
+            controllers: controllers.into_iter().map(attach).collect(),
+            intervals: Vec::new(),
+            timeline: Vec::new(),
+            progress,
+            shown: None,
+            meter: None,
+            over: false,
+        })
+    }
+
+    /// For a run with a load on the CPU cores.
+    #[must_use]
+    pub fn watching(self, load: Option<&CpuLoad>) -> Self {
+        Self { watch: CpuWatch::new(load, self.layout.gpus.len() as u32), ..self }
+    }
+
+    /// For a run that somebody may watch, whose units have these names.
+    #[must_use]
+    pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
+        Self { shown: live.map(|live| Shown::new(live, names.to_vec())), ..self }
+    }
+
+    /// For a run whose launches are measured one by one.
+    #[must_use]
+    pub(super) fn measuring(self, measure: Option<Measure>, machine: &Machine) -> Self {
+        Self { meter: measure.map(|measure| Meter::new(measure, machine.mem.map.of_gpu())), ..self }
+    }
+
+    /// How far the run is.
+    fn progress_of(&self, now: Cycle, work: Work) -> Progress {
+        let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
+        Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas }
+    }
+
+    /// Whether a controller ended the run.
+    pub fn ended_by_controller(&self) -> bool {
+        self.over
+    }
+
+    /// For a machine whose units have these counters.
+    #[must_use]
+    pub(super) fn counting(self, schemas: Schemas) -> Self {
+        Self { schemas, ..self }
+    }
+
+    /// What was measured of single launches.
+    pub(super) fn take_measured(&mut self) -> Vec<Measured> {
+        self.meter.take().map(Meter::into_measured).unwrap_or_default()
+    }
+
+    /// The interval series and the decisions.
+    pub fn into_series(self) -> (Vec<IntervalRow>, Vec<TimelineEntry>) {
+        (self.intervals, self.timeline)
+    }
+}
+
+/// What the run has come to, and how far the workload's kernels are.
+impl State for Observer {
+    fn save(&self, to: &mut Writer) {
+        let Self { workload, before, controllers, intervals, timeline, watch, over, .. } = self;
+        before.save(to);
+        to.length(intervals.len());
+        for row in intervals {
+            row.cycle.save(to);
+            row.counters.iter().map(|(_, counted)| counted.value).collect::<Vec<u64>>().save(to);
+        }
+        timeline.save(to);
+        watch.save(to);
+        over.save(to);
+        for Attached { controller, triggers: _, alarm: _, before, events } in controllers {
+            controller.name().to_owned().save(to);
+            controller.save(to);
+            before.save(to);
+            events.save(to);
+        }
+        for source in workload.kernels.iter().map(|kernel| &*kernel.source) {
+            if to.first_visit(source) {
+                source.save(to);
+            }
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let Self { workload, schemas, before, controllers, intervals, timeline, watch, over, .. } = self;
+        before.load(from)?;
+        *intervals = (0..from.length(1)?).map(|_| interval_row(schemas, from)).collect::<Result<_, _>>()?;
+        timeline.load(from)?;
+        watch.load(from)?;
+        over.load(from)?;
+        for Attached { controller, triggers, alarm, before, events } in controllers {
+            let name = String::read(from)?;
+            if name != controller.name() {
+                return Err(StateError::new(format!("the saved state is of the controller `{name}`, not `{}`", controller.name())));
+            }
+            controller.load(from)?;
+            before.load(from)?;
+            events.load(from)?;
+            (*triggers, *alarm) = (controller.triggers(), controller.alarm());
+        }
+        for source in workload.kernels.iter().map(|kernel| &*kernel.source) {
+            if from.first_visit(source) {
+                source.load(from)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row of the interval series, of which the values were saved.
+fn interval_row(schemas: &Schemas, from: &mut Reader<'_>) -> Result<IntervalRow, StateError> {
+    let (cycle, values) = <(u64, Vec<u64>)>::read(from)?;
+    let columns: Vec<_> = schemas.interval_columns().collect();
+    if columns.len() != values.len() {
+        return Err(StateError::new(format!("a saved interval has {} counters, the machine {}", values.len(), columns.len())));
+    }
+    let counters = columns.into_iter().zip(values).map(|((kind, info), value)| (kind, Counted { info, value })).collect();
+    Ok(IntervalRow { cycle, counters })
+}
+
+impl Director<ChipUnit> for Observer {
+    fn next_cut(&self, now: Cycle) -> Option<Cycle> {
+        let interval = self.interval.map(|cycles| Trigger::Every(cycles).next_after(now));
+        let controllers = self.controllers.iter().flat_map(|attached| &attached.triggers).map(|trigger| trigger.next_after(now));
+        let alarms = self.controllers.iter().filter_map(|attached| attached.alarm).filter(|alarm| *alarm > now);
+        let over = self.over.then(|| now.after(1));
+        let windows = self.meter.as_ref().and_then(|meter| meter.next_cut(now));
+        controllers.chain(interval).chain(alarms).chain(over).chain(windows).min().filter(|cycle| *cycle != Cycle::NEVER)
+    }
+
+    fn wants_counters(&self) -> bool {
+        self.interval.is_some() || !self.controllers.is_empty() || self.meter.is_some()
+    }
+
+    fn wants_tasks(&self) -> bool {
+        self.controllers.iter().any(|attached| attached.controller.wants_ctas())
+    }
+
+    fn wants_start(&self) -> bool {
+        self.controllers.iter().any(|attached| attached.triggers.contains(&Trigger::Start))
+    }
+
+    fn wants(&self, kind: EventKind) -> bool {
+        let measured = self.meter.as_ref().is_some_and(|meter| meter.wants(kind));
+        measured || self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
+    }
+
+    fn is_over(&mut self, events: &[SeenEvent<EventKind>]) -> bool {
+        events.iter().for_each(|event| self.watch.see(event.kind));
+        self.watch.is_over() || self.over
+    }
+
+    fn at_cut(&mut self, cut: &Cut<'_, EventKind>) -> Vec<(UnitId, ChipDecision)> {
+        let mut settings = Vec::new();
+        if self.watch.releases_gpu() {
+            settings.extend(apply::release(&self.layout));
+        }
+        if cut.counters.is_empty() {
+            return settings;
+        }
+        let now = self.schemas.snapshot(cut.at, cut.counters);
+        if let Some(interval) = self.interval
+            && cut.at > self.before.at
+            && (cut.last || cut.at.0.is_multiple_of(interval))
+        {
+            let part = now.since(&self.before);
+            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs]
+                .into_iter()
+                .flat_map(Rows::sums)
+                .collect();
+            self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
+            self.before = now.clone();
+        }
+        if let Some(meter) = &mut self.meter {
+            settings.extend(meter.at_cut(cut, &now, &self.layout));
+        }
+        let mut ctas = None;
+        for attached in &mut self.controllers {
+            let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
+            attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: over_all_gpus(&self.layout, event) }));
+            let kinds = || cut.events.iter().map(|event| event.kind);
+            let due = attached.alarm == Some(cut.at) || attached.triggers.iter().any(|trigger| trigger.is_due(cut.at, kinds()));
+            if cut.last || !due {
+                continue;
+            }
+            let part = now.since(&attached.before);
+            let wanted = attached.controller.wants_ctas();
+            let ctas = if wanted { &**ctas.get_or_insert_with(|| progress(&self.layout, cut.tasks)) } else { &[] };
+            let observation = Observation {
+                cycle: cut.at,
+                interval: cut.at.0 - attached.before.at.0,
+                facts: &self.facts,
+                sms: part.sms.table(),
+                partitions: part.partitions.table(),
+                grid: part.grid.table(),
+                cpus: part.cpus.table(),
+                hubs: part.hubs.table(),
+                applications: part.applications.table(),
+                sm_applications: part.sm_applications.table(),
+                ctas,
+                events: &attached.events,
+            };
+            let mut decided = DecisionSet::new(attached.controller.knobs());
+            attached.controller.observe(&observation, &mut decided);
+            self.over |= attached.controller.is_over();
+            attached.before = now.clone();
+            attached.events.clear();
+            attached.alarm = attached.controller.alarm();
+            attached.triggers = attached.controller.triggers();
+            self.timeline.extend(entries(cut.at, attached.controller.name(), &decided));
+            settings.extend(decided.decisions().iter().flat_map(|decision| apply::settings(&self.layout, decision)));
+        }
+        settings
+    }
+
+    fn may_wake(&self) -> bool {
+        let regular = |attached: &Attached| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
+        self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some()) || self.over
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.workload.kernels.iter().find_map(|kernel| kernel.source.failure()).or_else(streams_failure)
+    }
+
+    fn progress(&mut self, now: Cycle, work: Work) {
+        if let Some(progress) = &self.progress {
+            progress.publish(self.progress_of(now, work));
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    fn wants_waiting(&self) -> bool {
+        self.shown.as_ref().is_some_and(Shown::wants_waiting)
+    }
+
+    fn view(&mut self, view: &View<'_>) -> bool {
+        let progress = self.progress_of(view.now, view.work);
+        self.shown.as_mut().is_some_and(|shown| shown.show(progress, view, &self.schemas))
+    }
+}
+
+/// What happened, with SMs counted over all GPUs.
+fn over_all_gpus(layout: &ChipLayout, event: &SeenEvent<EventKind>) -> EventKind {
+    let first = layout.gpu_of(event.unit).map_or(0, |gpu| layout.gpu(gpu).sms_before) as u16;
+    match event.kind {
+        EventKind::CtaEnded(sm, kernel) => EventKind::CtaEnded(SmId(first + sm.0), kernel),
+        EventKind::SmQuiet(sm) => EventKind::SmQuiet(SmId(first + sm.0)),
+        other => other,
+    }
+}
+
+/// How far the CTAs of each SM are.
+fn progress(layout: &ChipLayout, tasks: &[Vec<u64>]) -> Vec<SmProgress> {
+    let of_sm = |sm: u16| tasks.get(layout.sm(SmId(sm)).index()).and_then(|values| SmProgress::decode(values)).unwrap_or_default();
+    (0..layout.all_sms() as u16).map(of_sm).collect()
+}
+
+/// What a controller decided and computed at a cut, as it is recorded.
+fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEntry> {
+    let entry = |sm: Option<SmId>, name, value, reason: &str| TimelineEntry {
+        cycle: at.0,
+        controller: controller.to_owned(),
+        sm: sm.map(|sm| sm.0),
+        name,
+        value,
+        reason: reason.to_owned(),
+    };
+    let signals = decided.signals().iter().map(|signal| entry(signal.sm, signal.name, Some(signal.value), ""));
+    let decisions = decided.reasoned().map(|(decision, why)| {
+        let why = decision.kernel().map_or_else(|| why.to_owned(), |kernel| format!("{kernel}: {why}"));
+        entry(decision.sm(), decision.knob().name(), Some(f64::from(decision.value())), &why)
+    });
+    let mut entries: Vec<_> = signals.chain(decisions).collect();
+    if decided.decisions().is_empty() && !decided.reason().is_empty() {
+        entries.push(entry(None, "", None, decided.reason()));
+    }
+    entries
+}
+
+impl Attached {
+    fn selects(&self, kind: EventKind) -> bool {
+        self.triggers.iter().any(|trigger| is_on(*trigger, kind))
+    }
+}
+
+fn is_on(trigger: Trigger, kind: EventKind) -> bool {
+    matches!(trigger, Trigger::On(selector) if selector.selects(kind))
+}

@@ -1,0 +1,406 @@
+//! Tables of all counters of the chip at a cut.
+//!
+//! In: the values of every unit's counters, in the order in which the unit visits them. Out: per kind of unit a table with a row
+//! per unit and a column per counter. The column of each value is found once, when the machine is built, so that a cut costs a
+//! few instructions per counter.
+
+use std::sync::Arc;
+
+use warpshard_base::{CpuId, Cycle, PartitionId, SmId, UnitId};
+use warpshard_control::Table;
+use warpshard_noc::hub::{HubCounters, LinkCounters};
+use warpshard_stats::components::{APPLICATION_LLC, APPLICATION_SM};
+use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters};
+
+use super::layout::{ChipLayout, GpuLayout};
+
+/// The columns of one kind of unit; the same counter of several components of a kind inside a unit is summed.
+#[derive(Debug, Default, PartialEq)]
+struct Schema {
+    kinds: Vec<&'static str>,
+    columns: Vec<&'static CounterInfo>,
+    /// Where each of a unit's values goes, for each kind of GPU.
+    places: Vec<Vec<Place>>,
+}
+
+/// Where a value of a unit goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// To this column.
+    Column(u16),
+    /// Nowhere: another table has it.
+    Elsewhere,
+}
+
+impl Schema {
+    /// The columns of the components that `wanted` selects by kind, of a unit of each kind of GPU. What the first does not count follows what
+    /// it does.
+    fn of(units: &[Vec<ComponentStats>], wanted: impl Fn(&str) -> bool) -> Arc<Self> {
+        let mut schema = Self::default();
+        for components in units {
+            let mut places = Vec::new();
+            for (kind, info) in components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info))) {
+                places.push(if wanted(kind) { Place::Column(schema.column(kind, info) as u16) } else { Place::Elsewhere });
+            }
+            schema.places.push(places);
+        }
+        Arc::new(schema)
+    }
+
+    /// The column of a counter, which is made where there is none.
+    fn column(&mut self, kind: &'static str, info: &'static CounterInfo) -> usize {
+        let same = |column: &usize| self.kinds[*column] == kind && std::ptr::eq(self.columns[*column], info);
+        (0..self.columns.len()).find(same).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.columns.push(info);
+            self.columns.len() - 1
+        })
+    }
+}
+
+/// Whether components of a kind count for one application.
+fn of_application(kind: &str) -> bool {
+    kind == APPLICATION_SM || kind == APPLICATION_LLC
+}
+
+/// Whether they count for all.
+fn of_all(kind: &str) -> bool {
+    !of_application(kind)
+}
+
+/// Where the counters of applications lie among the values of a kind of unit.
+#[derive(Debug, Default, PartialEq)]
+struct Parts {
+    /// Each with its application and its column.
+    at: Vec<(usize, usize, usize)>,
+}
+
+impl Parts {
+    /// Those of a unit's `components`, each counter in the column that `columns` has or gets for it.
+    fn of(components: &[ComponentStats], apps: usize, columns: &mut Vec<&'static CounterInfo>) -> Self {
+        let mut parts = Self::default();
+        let mut at = 0;
+        for component in components {
+            for counted in &component.counters {
+                if of_application(component.kind) {
+                    let known = columns.iter().position(|known| std::ptr::eq(*known, counted.info));
+                    let column = known.unwrap_or_else(|| {
+                        columns.push(counted.info);
+                        columns.len() - 1
+                    });
+                    parts.at.push((at, component.id as usize % apps, column));
+                }
+                at += 1;
+            }
+        }
+        parts
+    }
+
+    /// Adds the values of a unit to the rows of applications of `width` columns.
+    fn add(&self, unit: &[u64], width: usize, rows: &mut [u64]) {
+        for (at, app, column) in &self.at {
+            rows[app * width + column] += unit[*at];
+        }
+    }
+}
+
+/// The table of applications by SM: for each SM a row for each application.
+#[derive(Debug, Default, PartialEq)]
+struct SmApplications {
+    schema: Arc<Schema>,
+    count: usize,
+    /// For each kind of GPU.
+    parts: Vec<Parts>,
+}
+
+impl SmApplications {
+    fn of(count: usize, sms: &[Vec<ComponentStats>]) -> Self {
+        let mut columns = Vec::new();
+        let parts = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
+        let schema = Schema { kinds: vec![APPLICATION_SM; columns.len()], columns, places: Vec::new() };
+        Self { schema: Arc::new(schema), count, parts }
+    }
+
+    fn rows(&self, sms: &[Sample<'_>]) -> Rows {
+        let width = self.schema.columns.len();
+        let mut values = vec![0; self.count * width * sms.len()];
+        if self.count > 0 {
+            let own = values.chunks_exact_mut((self.count * width).max(1));
+            own.zip(sms).for_each(|(rows, (kind, sm))| self.parts[*kind].add(sm, width, rows));
+        }
+        Rows { schema: Arc::clone(&self.schema), values }
+    }
+}
+
+/// The table of applications: a row for each, over all SMs and slices.
+#[derive(Debug, Default, PartialEq)]
+struct Applications {
+    schema: Arc<Schema>,
+    count: usize,
+    /// For each kind of GPU.
+    sms: Vec<Parts>,
+    /// See `sms`.
+    partitions: Vec<Parts>,
+}
+
+impl Applications {
+    fn of(count: usize, sms: &[Vec<ComponentStats>], partitions: &[Vec<ComponentStats>]) -> Self {
+        let mut columns = Vec::new();
+        let sms = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
+        let partitions = partitions.iter().map(|partition| Parts::of(partition, count, &mut columns)).collect();
+        let schema = Schema { kinds: vec!["application"; columns.len()], columns, places: Vec::new() };
+        Self { schema: Arc::new(schema), count, sms, partitions }
+    }
+
+    fn rows(&self, sms: &[Sample<'_>], partitions: &[Sample<'_>]) -> Rows {
+        let width = self.schema.columns.len();
+        let mut values = vec![0; self.count * width];
+        if self.count > 0 {
+            sms.iter().for_each(|(kind, sm)| self.sms[*kind].add(sm, width, &mut values));
+            partitions.iter().for_each(|(kind, partition)| self.partitions[*kind].add(partition, width, &mut values));
+        }
+        Rows { schema: Arc::clone(&self.schema), values }
+    }
+}
+
+/// Counters of the units of one kind: a row per unit, a column per counter of each kind of component inside.
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
+pub(super) struct Rows {
+    #[state(fixed)]
+    schema: Arc<Schema>,
+    values: Vec<u64>,
+}
+
+impl Rows {
+    /// A row for each `together` units that follow each other.
+    fn of(schema: &Arc<Schema>, together: usize, units: &[Sample<'_>]) -> Self {
+        let width = schema.columns.len();
+        let mut values = vec![0; units.len() / together * width];
+        for (row, parts) in units.chunks(together).enumerate() {
+            let row = &mut values[row * width..][..width];
+            let places = &schema.places[parts[0].0];
+            let of_unit = parts.iter().flat_map(|(_, unit)| unit.iter());
+            debug_assert_eq!(of_unit.clone().count(), places.len(), "a unit has other counters than its kind");
+            for (value, place) in of_unit.zip(places) {
+                if let Place::Column(column) = *place {
+                    row[usize::from(column)] += value;
+                }
+            }
+        }
+        Self { schema: Arc::clone(schema), values }
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let before = earlier.values.iter().copied().chain(std::iter::repeat(0));
+        let values = self.values.iter().zip(before).map(|(now, before)| now - before).collect();
+        Self { schema: Arc::clone(&self.schema), values }
+    }
+
+    /// The columns' sums over all units, each with the kind of its component.
+    pub(super) fn sums(&self) -> impl Iterator<Item = (&'static str, Counted)> {
+        let width = self.schema.columns.len().max(1);
+        (0..self.schema.columns.len()).map(move |column| {
+            let value = self.values.iter().skip(column).step_by(width).sum();
+            (self.schema.kinds[column], Counted { info: self.schema.columns[column], value })
+        })
+    }
+
+    /// The table that a controller sees.
+    pub(super) fn table(&self) -> Table<'_> {
+        Table::new(&self.schema.columns, &self.values)
+    }
+}
+
+/// The values of a unit, and the kind of its GPU.
+type Sample<'a> = (usize, &'a [u64]);
+
+/// The columns of hubs and switches: what a hub counts, and the sums over the links that lead away from it.
+fn hub_schema() -> Arc<Schema> {
+    let (hub, link) = (HubCounters::INFO, LinkCounters::INFO);
+    let kinds = std::iter::repeat_n("hub", hub.len()).chain(std::iter::repeat_n("link", link.len())).collect();
+    Arc::new(Schema { kinds, columns: hub.iter().chain(link).collect(), places: Vec::new() })
+}
+
+/// The columns of all kinds of units of a machine.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schemas {
+    layout: Option<ChipLayout>,
+    /// The kind of each GPU.
+    kind_of: Vec<usize>,
+    sms: Arc<Schema>,
+    partitions: Arc<Schema>,
+    networks: Arc<Schema>,
+    grid: Arc<Schema>,
+    cpus: Arc<Schema>,
+    /// Of a system; empty elsewhere.
+    hubs: Arc<Schema>,
+    applications: Arc<Applications>,
+    sm_applications: Arc<SmApplications>,
+}
+
+impl Schemas {
+    /// The columns of a machine whose unit `i` has the components `components(i)`, shared by `apps` applications; 0 where one has it.
+    /// `kind_of` has the kind of each GPU, counted from 0.
+    pub(super) fn of(layout: &ChipLayout, kind_of: Vec<usize>, apps: usize, components: impl Fn(UnitId) -> Vec<ComponentStats>) -> Self {
+        let kinds = kind_of.iter().max().map_or(0, |last| last + 1);
+        // The first GPU of each kind.
+        let firsts = (0..kinds).filter_map(|kind| kind_of.iter().position(|of| *of == kind)).map(|gpu| layout.gpus[gpu]);
+        let firsts: Vec<GpuLayout> = firsts.collect();
+        let each = |unit: &dyn Fn(GpuLayout) -> UnitId| -> Vec<_> { firsts.iter().map(|gpu| components(unit(*gpu))).collect() };
+        let sms = each(&|gpu| gpu.sm(SmId(0)));
+        let partitions = each(&|gpu| gpu.partition(PartitionId(0)));
+        let networks = firsts.iter().map(|gpu| [components(gpu.request_net()), components(gpu.reply_net())].concat());
+        let applications = if apps == 0 { Applications::default() } else { Applications::of(apps, &sms, &partitions) };
+        let sm_applications = if apps == 0 { SmApplications::default() } else { SmApplications::of(apps, &sms) };
+        Self {
+            layout: Some(layout.clone()),
+            sms: Schema::of(&sms, of_all),
+            partitions: Schema::of(&partitions, of_all),
+            networks: Schema::of(&networks.collect::<Vec<_>>(), of_all),
+            grid: Schema::of(&each(&|gpu| gpu.grid()), of_all),
+            cpus: if layout.cpus == 0 { Arc::default() } else { Schema::of(&[components(layout.cpu(CpuId(0)))], of_all) },
+            hubs: if layout.gpus.len() > 1 { hub_schema() } else { Arc::default() },
+            applications: Arc::new(applications),
+            sm_applications: Arc::new(sm_applications),
+            kind_of,
+        }
+    }
+
+    /// The chip at cycle `at`, given every unit's values.
+    pub(super) fn snapshot(&self, at: Cycle, samples: &[Vec<u64>]) -> Snapshot {
+        let Some(layout) = &self.layout else { return Snapshot { at, ..Snapshot::default() } };
+        let (mut sms, mut partitions, mut networks, mut grid): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) = Default::default();
+        let mut hubs: Vec<&Vec<u64>> = Vec::new();
+        for (gpu, kind) in layout.gpus.iter().zip(&self.kind_of) {
+            let mut units = samples[usize::from(gpu.first)..].iter().map(|values| (*kind, values.as_slice()));
+            sms.extend(units.by_ref().take(gpu.sms as usize));
+            partitions.extend(units.by_ref().take(gpu.partitions as usize));
+            networks.extend(units.by_ref().take(2));
+            grid.extend(units.take(1));
+            hubs.extend(samples.get(gpu.hub().index()).filter(|_| layout.gpus.len() > 1));
+        }
+        let after = samples.len() - (layout.switches + layout.cpus) as usize;
+        let cpus: Vec<Sample<'_>> = samples[after..].iter().take(layout.cpus as usize).map(|values| (0, values.as_slice())).collect();
+        hubs.extend(&samples[after + layout.cpus as usize..]);
+        let hubs = if layout.gpus.len() > 1 { self.hub_rows(layout.gpus.len(), hubs.into_iter()) } else { Rows::default() };
+        Snapshot {
+            at,
+            applications: self.applications.rows(&sms, &partitions),
+            sm_applications: self.sm_applications.rows(&sms),
+            sms: Rows::of(&self.sms, 1, &sms),
+            partitions: Rows::of(&self.partitions, 1, &partitions),
+            networks: Rows::of(&self.networks, 2, &networks),
+            grid: Rows::of(&self.grid, 1, &grid),
+            cpus: Rows::of(&self.cpus, 1, &cpus),
+            hubs,
+        }
+    }
+
+    /// The rows of hubs and switches, of which the first `gpus` have counters of their own besides those of their links.
+    fn hub_rows<'a>(&self, gpus: usize, units: impl Iterator<Item = &'a Vec<u64>>) -> Rows {
+        let (own, links) = (HubCounters::INFO.len(), LinkCounters::INFO.len());
+        let mut values = Vec::new();
+        for (number, unit) in units.enumerate() {
+            let (of_hub, of_links) = unit.split_at(if number < gpus { own } else { 0 });
+            let first = values.len();
+            values.resize(first + own + links, 0);
+            values[first..first + of_hub.len()].copy_from_slice(of_hub);
+            for link in of_links.chunks(links) {
+                values[first + own..].iter_mut().zip(link).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        Rows { schema: Arc::clone(&self.hubs), values }
+    }
+}
+
+impl Schemas {
+    /// The columns of an interval row: the kind of component and the counter.
+    pub(super) fn interval_columns(&self) -> impl Iterator<Item = (&'static str, &'static CounterInfo)> {
+        let kinds = [&self.sms, &self.partitions, &self.networks, &self.grid, &self.cpus, &self.hubs];
+        kinds.into_iter().flat_map(|schema| schema.kinds.iter().copied().zip(schema.columns.iter().copied()))
+    }
+}
+
+/// All counters of the chip at a cut.
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
+pub(super) struct Snapshot {
+    pub(super) at: Cycle,
+    pub(super) sms: Rows,
+    pub(super) partitions: Rows,
+    pub(super) networks: Rows,
+    pub(super) grid: Rows,
+    pub(super) cpus: Rows,
+    pub(super) hubs: Rows,
+    pub(super) applications: Rows,
+    pub(super) sm_applications: Rows,
+}
+
+impl Snapshot {
+    /// What was counted since the snapshot `earlier`.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            at: self.at,
+            sms: self.sms.since(&earlier.sms),
+            partitions: self.partitions.since(&earlier.partitions),
+            networks: self.networks.since(&earlier.networks),
+            grid: self.grid.since(&earlier.grid),
+            cpus: self.cpus.since(&earlier.cpus),
+            hubs: self.hubs.since(&earlier.hubs),
+            applications: self.applications.since(&earlier.applications),
+            sm_applications: self.sm_applications.since(&earlier.sm_applications),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static HITS: CounterInfo = CounterInfo { name: "hits", unit: "accesses", help: "Hits." };
+    static READS: CounterInfo = CounterInfo { name: "reads", unit: "bursts", help: "Reads." };
+
+    fn component(kind: &'static str, infos: &[&'static CounterInfo]) -> ComponentStats {
+        ComponentStats { kind, id: 0, counters: infos.iter().map(|info| Counted { info, value: 0 }).collect() }
+    }
+
+    #[test]
+    fn the_same_counter_of_two_components_of_a_unit_is_one_column() {
+        let components = [component("llc", &[&HITS]), component("llc", &[&HITS]), component("dram", &[&READS, &HITS])];
+        let schema = Schema::of(&[components.to_vec()], of_all);
+        let rows = |values: [[u64; 4]; 2]| {
+            let units: Vec<Sample<'_>> = values.iter().map(|values| (0, values.as_slice())).collect();
+            Rows::of(&schema, 1, &units)
+        };
+        let (before, now) = (rows([[1, 2, 3, 4], [0; 4]]), rows([[1, 5, 9, 4], [10, 20, 30, 40]]));
+        let sums: Vec<_> = now.since(&before).sums().map(|(kind, counted)| (kind, counted.info.name, counted.value)).collect();
+        assert_eq!(sums, [("llc", "hits", 3 + 30), ("dram", "reads", 6 + 30), ("dram", "hits", 40)]);
+        assert_eq!(now.since(&Rows::default()), now);
+    }
+
+    #[test]
+    fn applications_have_a_row_each_over_all_sms_and_slices() {
+        let of = |kind, id, info| ComponentStats { id, ..component(kind, &[info]) };
+        // An SM counts for itself and for two applications; a partition has two slices that do.
+        let sm = vec![component("sm", &[&READS]), of(APPLICATION_SM, 0, &READS), of(APPLICATION_SM, 1, &READS)];
+        let slice = |i: u32| [component("llc", &[&HITS]), of(APPLICATION_LLC, 2 * i, &HITS), of(APPLICATION_LLC, 2 * i + 1, &HITS)];
+        let partition = [slice(0), slice(1)].concat();
+        let sms = [sm];
+        let values: [&[u64]; 3] = [&[9, 1, 2], &[9, 10, 20], &[9, 100, 200, 9, 300, 400]];
+        let [first, second, slices] = values.map(|values| (0, values));
+        let rows = Applications::of(2, &sms, &[partition]).rows(&[first, second], &[slices]);
+        assert_eq!(rows.table().rows().collect::<Vec<_>>(), [[11, 400], [22, 600]]);
+        let by_sm = SmApplications::of(2, &sms).rows(&[first, second]);
+        assert_eq!(by_sm.table().rows().collect::<Vec<_>>(), [[1], [2], [10], [20]]);
+        let own = Rows::of(&Schema::of(&sms, of_all), 1, &[first]);
+        assert_eq!(own.values, [9], "what an SM counts for applications is no column of the SM's");
+    }
+
+    #[test]
+    fn units_of_other_kinds_of_gpus_have_the_same_columns() {
+        let units = [vec![component("dram", &[&HITS])], vec![component("bank", &[&READS]), component("dram", &[&READS, &HITS])]];
+        let schema = Schema::of(&units, of_all);
+        assert_eq!(schema.kinds, ["dram", "bank", "dram"]);
+        let rows = Rows::of(&schema, 1, &[(0, &[1]), (1, &[10, 20, 30])]);
+        assert_eq!(rows.values, [1, 0, 0, 30, 10, 20]);
+    }
+}

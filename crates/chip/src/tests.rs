@@ -1,0 +1,61 @@
+//! The units of real machines as the engine sees them: which halves take turns.
+
+use std::sync::Arc;
+
+use super::{Built, ChipUnit, ShardCut, build};
+use warpshard_base::{LinkId, UnitId};
+use warpshard_config::Machine;
+use warpshard_engine::{Latency, Plan, Turns, Unit, retime};
+use warpshard_model::builtin;
+
+fn plan(machine: &str) -> Plan<ChipUnit> {
+    let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
+    let machine = Machine::load(machine, &[]).unwrap().machine;
+    let Built { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
+    plan
+}
+
+#[test]
+fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
+    for machine in ["v100", "m2090", "hetero"] {
+        let plan = plan(machine);
+        let retiming = retime(&plan).unwrap();
+        let turns = Turns::in_halves(&plan, &retiming, 2).unwrap();
+        for (unit, group) in plan.units.iter().zip(&turns.group_of) {
+            assert_eq!(*group, u8::from(matches!(unit.kind, "network" | "grid")), "{} of {machine}, a {}", unit.name, unit.kind);
+        }
+        assert!(turns.stride <= retiming.lookahead && turns.epoch_cycles() > retiming.lookahead, "{machine}: {turns:?}");
+    }
+}
+
+#[test]
+fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
+    let plan = plan("v100");
+    let retiming = retime(&plan).unwrap();
+    assert!(Turns::in_halves(&plan, &retiming, 3).is_some());
+    assert_eq!(Turns::in_halves(&plan, &retiming, 4), None);
+}
+
+#[test]
+fn an_event_takes_effect_ahead_of_the_half_that_reported_it() {
+    let plan = plan("v100");
+    let retiming = retime(&plan).unwrap();
+    let turns = Turns::in_halves(&plan, &retiming, 1).unwrap();
+    let reports_events = |unit: &usize| plan.units[*unit].unit.sends_events();
+    for unit in (0..plan.units.len()).filter(reports_events) {
+        for other in (0..plan.units.len()).filter(|&other| turns.group_of[other] == turns.group_of[unit]) {
+            let effect = retiming.event_latency(plan.reference.period) + retiming.offsets[other];
+            assert!(retiming.offsets[unit] + turns.epoch_cycles() * plan.reference.period <= effect);
+        }
+    }
+}
+
+#[test]
+fn units_linked_to_their_own_kind_do_not_take_turns() {
+    let mut plan = plan("v100");
+    let (first, second) = (UnitId(0), UnitId(1));
+    assert_eq!(plan.units[first.index()].kind, plan.units[second.index()].kind);
+    let _: LinkId = plan.add_link(first, second, Latency::Slack);
+    let retiming = retime(&plan).unwrap();
+    assert_eq!(Turns::in_halves(&plan, &retiming, 1), None);
+}

@@ -1,0 +1,133 @@
+//! Checks of the DRAM channels: GPGPU-Sim's timing, and the device, mapping and queues of the command-level controller.
+
+use super::super::dram::DramControl;
+use super::super::machine::{Dram, Machine};
+use super::Checker;
+use warpshard_device::mapping::Mapping;
+
+pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
+    let dram = &machine.mem.dram;
+    if dram.has_own_device() {
+        timing(dram, checker);
+    }
+    if let Some(control) = &dram.control {
+        queues(control, checker);
+        if device_fits(machine, control, checker) {
+            mapping(machine, control, checker);
+        }
+    }
+}
+
+fn timing(dram: &Dram, checker: &mut Checker<'_>) {
+    let t = &dram.timing;
+    let row_cycle = t.tRAS.saturating_add(t.tRP);
+    checker.require(
+        dram.banks.is_multiple_of(dram.bank_groups),
+        &["mem.dram.bank_groups", "mem.dram.banks"],
+        || format!("`mem.dram.bank_groups` is {}, expected a divisor of the {} banks", dram.bank_groups, dram.banks),
+        || "every group has the same number of banks".to_owned(),
+    );
+    checker.require(
+        dram.burst.is_multiple_of(dram.beats_per_clock),
+        &["mem.dram.burst", "mem.dram.beats_per_clock"],
+        || format!("`mem.dram.burst` is {} beats, expected a multiple of `mem.dram.beats_per_clock`, {}", dram.burst, dram.beats_per_clock),
+        || "a burst takes a whole number of command clocks".to_owned(),
+    );
+    // Published timings round each of the three to cycles, so that one may be missing.
+    checker.require(
+        t.tRC.saturating_add(1) >= row_cycle,
+        &["mem.dram.timing.tRC", "mem.dram.timing.tRAS", "mem.dram.timing.tRP"],
+        || format!("`mem.dram.timing.tRC` is {}, expected at least tRAS + tRP = {}", t.tRC, row_cycle),
+        || "a bank is open for tRAS and closes for tRP before it opens again".to_owned(),
+    );
+    checker.require(
+        t.tRAS >= t.tRCD,
+        &["mem.dram.timing.tRAS", "mem.dram.timing.tRCD"],
+        || format!("`mem.dram.timing.tRAS` is {}, expected at least tRCD = {}", t.tRAS, t.tRCD),
+        || "a row stays open until a column of it can be read".to_owned(),
+    );
+    checker.require(
+        dram.bank_groups == 1 || t.tCCDL >= t.tCCD,
+        &["mem.dram.timing.tCCDL", "mem.dram.timing.tCCD"],
+        || format!("`mem.dram.timing.tCCDL` is {}, expected at least tCCD = {}", t.tCCDL, t.tCCD),
+        || "columns of one bank group follow each other no faster than those of two".to_owned(),
+    );
+}
+
+fn queues(control: &DramControl, checker: &mut Checker<'_>) {
+    checker.require(
+        control.drain_low < control.drain_high,
+        &["mem.dram.drain_low", "mem.dram.drain_high"],
+        || format!("`mem.dram.drain_low` is {} %, expected less than `mem.dram.drain_high`, {} %", control.drain_low, control.drain_high),
+        || "writes are drained from the high mark down to the low one".to_owned(),
+    );
+    checker.require(
+        control.drain_high < 100,
+        &["mem.dram.drain_high"],
+        || "`mem.dram.drain_high` is 100 %, expected less: the queue never holds more than it can".to_owned(),
+        || "writes would wait for as long as reads come; \"80 %\" is Ramulator's".to_owned(),
+    );
+}
+
+/// Whether the device exists at the machine's clock.
+fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) -> bool {
+    let (mem, clock) = (&machine.mem, machine.clocks.dram);
+    if let Some(standard) = control.standard {
+        let fits = standard.at(clock).is_ok();
+        checker.require(
+            fits,
+            &["mem.dram.standard", "clocks.dram"],
+            || format!("`mem.dram.standard` is \"{}\" with a command clock of {clock}, expected at most {}", standard.name, standard.grade()),
+            || {
+                format!(
+                    "clocks.dram = \"{}\" runs the device at its speed grade; where the machine counts another clock (data rather than commands), that is the one to set",
+                    standard.grade()
+                )
+            },
+        );
+        return fits;
+    }
+    let own = control.own;
+    let refreshes = own.refresh_interval > 0 && own.refresh_cycle > 0;
+    checker.require(
+        !control.refresh || refreshes,
+        &["mem.dram.refresh", "mem.dram.timing.tREFI", "mem.dram.timing.tRFC"],
+        || "`mem.dram.refresh` is true, but the machine's own timing table says neither how often banks are refreshed nor how long it takes".to_owned(),
+        || {
+            "give mem.dram.timing.tREFI and mem.dram.timing.tRFC in cycles, or mem.dram.refresh = false, or name a device with mem.dram.standard"
+                .to_owned()
+        },
+    );
+    let problem = mem.device(clock).err().map(|error| error.problem);
+    checker.require(
+        problem.is_none(),
+        &["mem.dram.standard"],
+        || format!("the machine's own widths and timing make no device: {}", problem.as_deref().unwrap_or_default()),
+        || "correct the value under [mem.dram] or [mem.dram.timing] that it names (tCWL is tWL, tRTP is tRTPL, tWTR is tCDLR), or name a device with mem.dram.standard".to_owned(),
+    );
+    problem.is_none()
+}
+
+fn mapping(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) {
+    let Ok(Some(standard)) = machine.mem.device(machine.clocks.dram) else { return };
+    let o = &standard.organisation;
+    let problem = Mapping::parse(&control.mapping, o, 1).err();
+    checker.require(
+        problem.is_none(),
+        &["mem.dram.mapping", "mem.dram.standard"],
+        || {
+            let why = problem.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("`mem.dram.mapping` is \"{}\": {why}", control.mapping)
+        },
+        || {
+            format!(
+                "the device has 2^{} rows (Ro), {} banks (Ba) in each of {} groups (Bg), {} pseudo channels (Pc) and {} bursts (Co) of a row; \"RoBaCoBgPcCo1\" fits all devices",
+                o.rows.ilog2(),
+                o.banks,
+                o.bank_groups,
+                o.pseudo_channels,
+                o.columns
+            )
+        },
+    );
+}

@@ -1,0 +1,63 @@
+//! Checks of a kind of GPU against the other kinds of its system.
+
+use super::super::machine::Machine;
+use super::super::resolve::Setting;
+use super::Checker;
+use warpshard_base::{Frequency, TimeBase};
+
+/// Keys of what a packet between GPUs carries, which hubs pass on as it is.
+const PACKETS: [&str; 3] = ["gpu.sm.lsu.sector_requests", "mem.llc.sectored", "mem.llc.line_bytes"];
+
+pub(super) fn check(name: &str, (machine, settings): (&Machine, &[Setting]), kind: &Machine, checker: &mut Checker<'_>) {
+    for key in PACKETS {
+        let shown = |settings: &[Setting]| {
+            let setting = settings.iter().find(|setting| setting.key.path == key);
+            setting.map_or_else(|| "not there".to_owned(), |setting| setting.key.kind.write(&setting.value))
+        };
+        let (own, others) = (shown(checker.settings), shown(settings));
+        checker.require(
+            own == others,
+            &[key],
+            || format!("`{key}` of kind `{name}` is {own}, and {others} on GPU 0"),
+            || "packets between GPUs are of one form; give all GPUs the same".to_owned(),
+        );
+    }
+    let bursts = [kind, machine].map(|machine| machine.mem.dram.burst().0);
+    checker.require(
+        bursts[0] == bursts[1],
+        &["mem.map.partitions"],
+        || format!("a DRAM burst of kind `{name}` has {} bytes, and {} on GPU 0", bursts[0], bursts[1]),
+        || "results count bursts over all GPUs; choose devices with equal bursts".to_owned(),
+    );
+    clocks(name, machine, kind, checker);
+    energy(name, machine, kind, checker);
+}
+
+/// The clocks of all GPUs have one base tick.
+fn clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
+    let of = |machine: &Machine| [machine.clocks.core, machine.clocks.noc, machine.clocks.llc, machine.clocks.dram];
+    let all: Vec<Frequency> = machine.each_kind().chain([kind]).flat_map(of).collect();
+    checker.require(
+        TimeBase::of(&all).is_some(),
+        &["clocks.core", "clocks.noc", "clocks.llc", "clocks.dram"],
+        || {
+            let list: Vec<String> = of(kind).iter().map(ToString::to_string).collect();
+            format!(
+                "the clocks {} of kind `{name}` have no common base tick of a femtosecond or more with those of the other GPUs",
+                list.join(", ")
+            )
+        },
+        || "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor".to_owned(),
+    );
+}
+
+/// The set of event energies is one, and so are the sizes and the clock that it is applied with.
+fn energy(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
+    let of = |machine: &Machine| (machine.clocks.core, machine.noc.vc.channel_bytes);
+    checker.require(
+        machine.energy.set == "none" || of(kind) == of(machine),
+        &["energy.set", "clocks.core"],
+        || format!("energy is computed with one core clock and one width of flits, and kind `{name}` has others than GPU 0"),
+        || "set `energy.set = \"none\"`, which reports no energy".to_owned(),
+    );
+}

@@ -1,0 +1,185 @@
+//! Checks of how much there is of everything: identifiers of 16 bits, and memory of the host.
+
+use super::super::machine::{Cache, CoreStyle, GpuKind, Machine, Sm};
+use super::super::routes::Routes;
+use super::Checker;
+use warpshard_base::LINE_BYTES;
+
+/// Lines of a cache are numbered with 16 bits.
+const MOST_LINES: u64 = 65_534;
+/// Links and units of a chip are numbered with 16 bits, too.
+const MOST_LINKS: u64 = 65_535;
+/// Instructions between the issue stage and the execution units of an SM.
+const MOST_ISSUED: u32 = 256;
+/// Entries of all tables and queues of a chip. One takes 16 to 64 bytes of the host.
+const MOST_ENTRIES: u64 = 1 << 24;
+
+/// What a GPU has.
+pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
+    lines(machine, checker);
+    issued(&machine.gpu.sm, checker);
+}
+
+/// What all GPUs have together.
+pub(super) fn of_all(machine: &Machine, checker: &mut Checker<'_>) {
+    links(machine, checker);
+    entries(machine, checker);
+}
+
+fn lines(machine: &Machine, checker: &mut Checker<'_>) {
+    let mut cache = |table: &str, cache: &Cache| {
+        let lines = u64::from(cache.sets) * u64::from(cache.ways);
+        checker.require(
+            lines <= MOST_LINES,
+            &[&format!("{table}.ways"), &format!("{table}.sets")],
+            || format!("`{table}` has {} sets of {} ways, {lines} lines, expected at most {MOST_LINES}", cache.sets, cache.ways),
+            || "lines are numbered with 16 bits; divide a larger cache into slices or banks".to_owned(),
+        );
+    };
+    if let Some(l1) = &machine.gpu.sm.l1.cache {
+        cache("gpu.sm.l1.cache", l1);
+    }
+    cache("mem.llc", &machine.mem.llc);
+    if let Some(caches) = machine.cpu.as_ref().and_then(|cpu| cpu.spec.caches) {
+        cache("cpu.l1", &caches.l1);
+        cache("cpu.l2", &caches.l2);
+    }
+    if let (Some(unified), Some(_)) = (&machine.gpu.sm.l1.unified, &machine.gpu.sm.l1.cache) {
+        let lines = u64::from(unified.total_bytes) / LINE_BYTES;
+        checker.require(
+            lines <= MOST_LINES,
+            &["gpu.sm.l1.unified.total_bytes"],
+            || format!("`gpu.sm.l1.unified.total_bytes` has {lines} lines, expected at most {MOST_LINES}"),
+            || "lines are numbered with 16 bits".to_owned(),
+        );
+    }
+}
+
+/// Registers before and after the operand collectors, and the collectors, hold one instruction each.
+fn issued(sm: &Sm, checker: &mut Checker<'_>) {
+    let units = &sm.units;
+    let kinds = [units.sp, units.int, units.sfu, units.dp, units.tensor, units.branch, units.texture, units.uniform];
+    let registers: u32 = match sm.style {
+        CoreStyle::SubCores => kinds.iter().filter(|count| **count > 0).map(|_| sm.schedulers).sum::<u32>() + sm.schedulers,
+        CoreStyle::Shared => kinds.iter().sum::<u32>() + 1,
+    };
+    let count = 2 * registers + sm.operands.collectors.max(sm.schedulers);
+    checker.require(
+        count <= MOST_ISSUED,
+        &["gpu.sm.operands.collectors", "gpu.sm.units.sp", "gpu.sm.style"],
+        || format!("the registers and operand collectors of an SM hold {count} instructions, expected at most {MOST_ISSUED}"),
+        || "twice the execution units of all kinds and once the collectors count; reduce some of them".to_owned(),
+    );
+}
+
+fn links(machine: &Machine, checker: &mut Checker<'_>) {
+    let [sms, cpus, partitions] =
+        [machine.gpu.sms, machine.cpu.as_ref().map_or(0, |cpu| cpu.count), machine.mem.map.partitions].map(u64::from);
+    let slices = partitions * u64::from(machine.mem.map.slices_per_partition);
+    // A hub adds ports at both networks and links to and from the grid scheduler; links between nodes have one for packets and one for credits.
+    let system = machine.system.as_ref();
+    let ports = 2 * system.map_or(0, |system| u64::from(system.hub.ports));
+    let lanes = system.and_then(|system| Routes::of(system).ok()).map_or(0, |routes| routes.lanes.len() as u64);
+    let gpus = u64::from(machine.gpus());
+    let of_gpu = |gpu: &Machine| {
+        let [sms, partitions] = [gpu.gpu.sms, gpu.mem.map.partitions].map(u64::from);
+        4 * (sms + cpus + partitions * u64::from(gpu.mem.map.slices_per_partition) + ports) + 2 * sms + partitions + 2
+    };
+    let links = machine.each_gpu().map(of_gpu).sum::<u64>() + 2 * lanes;
+    checker.require(
+        links <= MOST_LINKS,
+        &["gpu.sms", "mem.map.partitions", "mem.map.slices_per_partition"],
+        || {
+            let each = if gpus > 1 { format!("{gpus} GPUs of ") } else { String::new() };
+            format!("{each}{sms} SMs, {cpus} CPU cores and {slices} LLC slices have {links} links, expected at most {MOST_LINKS}")
+        },
+        || "links are numbered with 16 bits; reduce the SMs or the slices".to_owned(),
+    );
+}
+
+/// A table or queue: its key, its entries, and how many of it a chip has.
+type Part = (&'static str, u64, u64);
+
+fn entries(machine: &Machine, checker: &mut Checker<'_>) {
+    let parts: Vec<Part> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
+    let kinds = &machine.kinds[..];
+    let gpus = u64::from(machine.gpus()) - kinds.iter().map(|kind| kind.gpus.len() as u64).sum::<u64>();
+    let total = |part: &Part| part.1.saturating_mul(part.2).saturating_mul(gpus);
+    let of_kinds = |kinds: &[GpuKind]| -> u64 {
+        let of_kind =
+            |kind: &GpuKind| self::parts(&kind.machine).iter().map(|part| part.1.saturating_mul(part.2)).fold(0, u64::saturating_add);
+        kinds.iter().map(|kind| of_kind(kind).saturating_mul(kind.gpus.len() as u64)).fold(0, u64::saturating_add)
+    };
+    let all = parts.iter().map(total).fold(of_kinds(kinds), u64::saturating_add);
+    let Some(largest) = parts.iter().max_by_key(|part| total(part)) else { return };
+    checker.require(
+        all <= MOST_ENTRIES,
+        &[largest.0],
+        || format!("the tables and queues of the chip have {all} entries, expected at most {MOST_ENTRIES}"),
+        || format!("the largest part of them are the {} of `{}`, which the chip has {} times", largest.1, largest.0, largest.2),
+    );
+}
+
+fn parts(machine: &Machine) -> Vec<Part> {
+    let Machine { gpu, mem, noc, .. } = machine;
+    let sm = &gpu.sm;
+    let sms = u64::from(gpu.sms);
+    let cpus = machine.cpu.as_ref().map_or(0, |cpu| u64::from(cpu.count));
+    let partitions = u64::from(mem.map.partitions);
+    let slices = partitions * u64::from(mem.map.slices_per_partition);
+    let mut parts: Vec<Part> = Vec::new();
+    let mut add = |times: u64, list: &[(&'static str, u32)]| {
+        parts.extend(list.iter().map(|&(key, entries)| (key, u64::from(entries), times)));
+    };
+    let lines = |cache: &Cache| cache.sets.saturating_mul(cache.ways);
+    // What an SM has in any case: registers, wheels of events, loads under way.
+    add(
+        sms,
+        &[("gpu.sms", 2048), ("gpu.sm.lsu.response_queue", sm.lsu.response_queue), ("gpu.sm.lsu.ejection_queue", sm.lsu.ejection_queue)],
+    );
+    add(sms, &[("gpu.sm.l1.latency", sm.l1.latency), ("gpu.sm.shared.latency", sm.shared.latency)]);
+    if let Some(l1) = &sm.l1.cache {
+        let unified = sm.l1.unified.as_ref().map_or(0, |unified| unified.total_bytes / LINE_BYTES as u32);
+        add(sms, &[("gpu.sm.l1.cache.ways", lines(l1).max(unified)), ("gpu.sm.l1.cache.mshrs", l1.mshrs)]);
+        add(sms, &[("gpu.sm.l1.cache.miss_queue", l1.miss_queue)]);
+    }
+    for (key, cache) in [("gpu.sm.fetch.icache.sets", sm.fetch.icache), ("gpu.sm.fetch.ccache.sets", sm.fetch.ccache)] {
+        add(sms, &[(key, cache.map_or(0, |cache| cache.sets.saturating_mul(cache.ways)))]);
+    }
+    if let Some(texture) = &sm.texture {
+        add(sms, &[("gpu.sm.texture.sets", texture.sets.saturating_mul(texture.ways)), ("gpu.sm.texture.fragments", texture.fragments)]);
+        add(sms, &[("gpu.sm.texture.requests", texture.requests), ("gpu.sm.texture.reorder", texture.reorder)]);
+        add(sms, &[("gpu.sm.texture.results", texture.results)]);
+    }
+    if let Some(ccws) = &sm.ccws {
+        add(sms, &[("gpu.sm.ccws.victim_tags", ccws.victim_tags.saturating_mul(sm.warps))]);
+    }
+    add(slices, &[("mem.llc.ways", lines(&mem.llc)), ("mem.llc.mshrs", mem.llc.mshrs), ("mem.llc.miss_queue", mem.llc.miss_queue)]);
+    let queues = &mem.queues;
+    add(slices, &[("mem.queues.in_queue", queues.in_queue), ("mem.queues.to_dram", queues.to_dram)]);
+    add(slices, &[("mem.queues.from_dram", queues.from_dram), ("mem.queues.out_queue", queues.out_queue)]);
+    add(partitions, &[("mem.map.partitions", 2048), ("mem.dram.queue", mem.dram.queue), ("mem.dram.return_queue", mem.dram.return_queue)]);
+    if let Some(control) = &mem.dram.control {
+        add(partitions, &[("mem.dram.read_queue", control.read_queue), ("mem.dram.write_queue", control.write_queue)]);
+    }
+    add(sms + cpus, &[("noc.input_queue", noc.input_queue)]);
+    add(slices, &[("noc.output_queue", noc.output_queue)]);
+    add(2 * (sms + cpus).max(slices), &[("noc.vc.buffers", noc.vc.vcs.saturating_mul(noc.vc.buffers))]);
+    if let Some(mesh) = &noc.mesh {
+        // Two subnets of routers with up to eight ports and room for a power of two of virtual channels.
+        let ports = 2 * 8 * u64::from(mesh.columns) * u64::from(mesh.rows);
+        add(ports, &[("noc.mesh.buffers", mesh.vcs.next_power_of_two().saturating_mul(mesh.buffers))]);
+    }
+    if let Some(cpu) = &machine.cpu {
+        add(cpus, &[("cpu.window", cpu.spec.window)]);
+        if let Some(caches) = &cpu.spec.caches {
+            for (cache, [ways, mshrs, queue]) in [
+                (&caches.l1, ["cpu.l1.ways", "cpu.l1.mshrs", "cpu.l1.miss_queue"]),
+                (&caches.l2, ["cpu.l2.ways", "cpu.l2.mshrs", "cpu.l2.miss_queue"]),
+            ] {
+                add(cpus, &[(ways, lines(cache)), (mshrs, cache.mshrs), (queue, cache.miss_queue)]);
+            }
+        }
+    }
+    parts
+}

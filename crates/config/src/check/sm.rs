@@ -1,0 +1,115 @@
+//! Checks of an SM.
+
+use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm};
+use super::Checker;
+use warpshard_base::WARP_SIZE;
+
+pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
+    let slots = sm.warps * WARP_SIZE;
+    checker.require(
+        sm.max_threads <= slots,
+        &["gpu.sm.max_threads", "gpu.sm.warps"],
+        || format!("`gpu.sm.max_threads` is {}, expected at most {slots}: {} warps of {WARP_SIZE} threads", sm.max_threads, sm.warps),
+        || format!("raise `gpu.sm.warps` to {} or lower the threads", sm.max_threads.div_ceil(WARP_SIZE)),
+    );
+    checker.require(
+        sm.registers.is_multiple_of(sm.register_granularity),
+        &["gpu.sm.registers", "gpu.sm.register_granularity"],
+        || {
+            format!(
+                "`gpu.sm.registers` is {}, expected a multiple of `gpu.sm.register_granularity`, {}",
+                sm.registers, sm.register_granularity
+            )
+        },
+        || "the remainder could never be allocated".to_owned(),
+    );
+    checker.require(
+        sm.shared_bytes.is_multiple_of(sm.shared_granularity),
+        &["gpu.sm.shared_bytes", "gpu.sm.shared_granularity"],
+        || {
+            format!(
+                "`gpu.sm.shared_bytes` is {} B, expected a multiple of `gpu.sm.shared_granularity`, {} B",
+                sm.shared_bytes, sm.shared_granularity
+            )
+        },
+        || "the remainder could never be allocated".to_owned(),
+    );
+    checker.power_of_two("gpu.sm.shared.banks", sm.shared.banks.into(), "an address picks its bank by its low bits");
+    checker.power_of_two("gpu.sm.operands.banks", sm.operands.banks.into(), "a register picks its bank by its low bits");
+    for (key, cache) in [("gpu.sm.fetch.icache", sm.fetch.icache), ("gpu.sm.fetch.ccache", sm.fetch.ccache)] {
+        if let Some(cache) = cache {
+            checker.power_of_two(&format!("{key}.sets"), cache.sets.into(), "an address picks its set by its low bits");
+            checker.power_of_two(&format!("{key}.line_bytes"), cache.line_bytes.into(), "an address picks its line by its high bits");
+        }
+    }
+    if let Some(texture) = &sm.texture {
+        checker.power_of_two("gpu.sm.texture.sets", texture.sets.into(), "an address picks its set by its low bits");
+    }
+    if sm.style == CoreStyle::SubCores {
+        sub_cores(sm, checker);
+    }
+    prefetch(sm, checker);
+    if let Some(ccws) = &sm.ccws {
+        victim_tags(sm, ccws, checker);
+    }
+}
+
+/// Victim tags need an L1, and a number of full sets that is a power of two.
+/// A prefetcher needs an L1, and CCWS charges what it loses to a warp.
+fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
+    let none = sm.l1.prefetch == Prefetch::None;
+    checker.require(
+        none || sm.l1.cache.is_some(),
+        &["gpu.sm.l1.prefetch", "gpu.sm.l1.cache.present"],
+        || "`gpu.sm.l1.prefetch` chooses a prefetcher, expected \"none\" on an SM without an L1".to_owned(),
+        || "set `gpu.sm.l1.cache.present = true` to prefetch into it".to_owned(),
+    );
+    checker.require(
+        none || sm.ccws.is_none(),
+        &["gpu.sm.l1.prefetch", "gpu.sm.ccws.enabled"],
+        || "`gpu.sm.l1.prefetch` chooses a prefetcher, expected \"none\" with `gpu.sm.ccws.enabled`".to_owned(),
+        || "CCWS charges lost locality to the warp that fetched a line, and a prefetched line has none; disable one of the two".to_owned(),
+    );
+}
+
+fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
+    let Ccws { victim_tags: tags, victim_ways: ways, .. } = *ccws;
+    checker.require(
+        tags.is_multiple_of(ways) && (tags / ways).is_power_of_two(),
+        &["gpu.sm.ccws.victim_tags", "gpu.sm.ccws.victim_ways"],
+        || format!("`gpu.sm.ccws.victim_tags` is {tags}, expected 1, 2, 4, .. times `gpu.sm.ccws.victim_ways`, {ways}"),
+        || "a line picks its set by its low bits".to_owned(),
+    );
+    checker.require(
+        sm.l1.cache.is_some(),
+        &["gpu.sm.ccws.enabled", "gpu.sm.l1.cache.present"],
+        || "`gpu.sm.ccws.enabled` is true, expected false on an SM without an L1".to_owned(),
+        || "CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out".to_owned(),
+    );
+}
+
+/// With sub-cores every scheduler has the same share of everything.
+fn sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
+    let units = &sm.units;
+    let shares = [
+        ("gpu.sm.warps", sm.warps),
+        ("gpu.sm.operands.collectors", sm.operands.collectors),
+        ("gpu.sm.operands.banks", sm.operands.banks),
+        ("gpu.sm.units.sp", units.sp),
+        ("gpu.sm.units.int", units.int),
+        ("gpu.sm.units.sfu", units.sfu),
+        ("gpu.sm.units.dp", units.dp),
+        ("gpu.sm.units.tensor", units.tensor),
+        ("gpu.sm.units.branch", units.branch),
+        ("gpu.sm.units.texture", units.texture),
+        ("gpu.sm.units.uniform", units.uniform),
+    ];
+    for (key, count) in shares {
+        checker.require(
+            count.is_multiple_of(sm.schedulers),
+            &[key, "gpu.sm.schedulers", "gpu.sm.style"],
+            || format!("`{key}` is {count}, expected a multiple of `gpu.sm.schedulers`, {}", sm.schedulers),
+            || "with style = \"sub-cores\" every scheduler owns the same share; style = \"shared\" shares them all".to_owned(),
+        );
+    }
+}

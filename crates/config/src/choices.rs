@@ -1,0 +1,271 @@
+//! The choices that a machine makes by a word: each enumeration with the word and the meaning of its variants.
+//!
+//! A variant is declared here and nowhere else; the models that act on it match on it, so the compiler lists the arms to add.
+
+use warpshard_protocol::PartitionHash;
+
+/// One of the words that a key accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// An enumeration with a word for each variant.
+pub(super) trait Words: Copy + 'static {
+    /// Its variants.
+    const ALL: &'static [Self];
+    /// The word of each variant, in the same order.
+    const WORDS: &'static [Choice];
+}
+
+/// The words of an enumeration: `Variant = "word": "meaning"`.
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal: $doc:literal,)+ }) => {
+        impl Words for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+            const WORDS: &'static [Choice] = &[$(Choice { name: $word, doc: $doc }),+];
+        }
+    };
+}
+
+/// An enumeration and its words. The meaning is also the variant's documentation, with what else is written above it.
+macro_rules! choices {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal: $doc:literal,)+ }) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(
+                #[doc = $doc]
+                ///
+                $(#[$inner])*
+                $variant,
+            )+
+        }
+
+        /// The first.
+        impl Default for $name {
+            fn default() -> Self {
+                Self::ALL[0]
+            }
+        }
+
+        words!($name { $($variant = $word: $doc,)+ });
+    };
+}
+
+choices! {
+    /// Who owns the execution units.
+    CoreStyle {
+        SubCores = "sub-cores": "each scheduler has its own collectors, register banks and units (Volta and later)",
+        Shared = "shared": "all schedulers share them (Fermi to Pascal)",
+    }
+}
+
+choices! {
+    /// How kernels that run at once divide the SMs.
+    Sharing {
+        LeftOver = "left-over": "a kernel gets what the ones before it leave",
+        /// Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012.
+        Spatial = "spatial": "each application has SMs of its own, as many as the others at first",
+        /// "Workload-aware scheduling techniques", Section 5.4.
+        Interleaved = "interleaved": "every kernel runs on every SM, with a maximum of CTAs for each",
+    }
+}
+
+choices! {
+    /// Which GPU's memory holds an address.
+    Placing {
+        Local = "local": "that of the GPU that the allocation names; else that of the application's GPU",
+        Interleaved = "interleaved": "pages go to the GPUs in turn",
+        FirstTouch = "first-touch": "a page goes to the GPU that accesses it first",
+    }
+}
+
+choices! {
+    /// On which GPUs the CTAs of a kernel run.
+    Launch {
+        Bound = "bound": "on the one that the launch or its application names; GPU 0 where neither does",
+        Spread = "spread": "on all, on each as large a part of consecutive CTAs as it has of the SMs, unless the launch or its application names one",
+    }
+}
+
+choices! {
+    /// Which nodes links connect.
+    LinkTopology {
+        None = "none": "no links",
+        Pairs = "pairs": "every GPU with every other",
+        Ring = "ring": "every GPU with the next, and the last with the first",
+        Mesh = "mesh": "every GPU with its neighbours in rows of `columns` GPUs",
+        Switch = "switch": "every GPU with switch0",
+        Host = "host": "every GPU with host0",
+        List = "list": "what `links` says",
+    }
+}
+
+choices! {
+    /// How CTAs take the registers and the shared memory of an SM.
+    Allocation {
+        Counts = "counts": "by number, so that nothing is fragmented",
+        /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Sections 2.1 and 3.2.
+        Ranges = "ranges": "by contiguous ranges; CTAs of applications of more than the least priority go to multiples of their need, and first",
+    }
+}
+
+choices! {
+    /// What saving and restoring the context of a CTA is.
+    Switch {
+        Time = "time": "the time that it takes at the SM's share of the DRAM bandwidth; it delays nobody else",
+        Traffic = "traffic": "writes and reads of the SM past its L1",
+    }
+}
+
+choices! {
+    /// What becomes of the instructions under way of a CTA that a controller takes away.
+    UnderWay {
+        Awaited = "awaited": "the CTA leaves when all of them, its loads and its stores have been answered",
+        /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Section 3.3.2: dropping a CTA takes no time.
+        Squashed = "squashed": "they are squashed; a CTA that is switched replays the memory instructions among them when it comes back",
+    }
+}
+
+choices! {
+    /// The order in which a warp scheduler considers its warps.
+    WarpOrder {
+        Lrr = "lrr": "loose round robin",
+        Gto = "gto": "greedy, then oldest",
+        Oldest = "oldest": "oldest first, not greedy",
+        /// Zhao, Wang and Eeckhout, ICS 2018, Section 7.5.
+        KernelGto = "kernel-gto": "kernels in turn; within a kernel greedy, then oldest",
+        /// "Workload-aware scheduling techniques", Section 3.4.
+        Phase = "phase": "the warp nearest to the end of its phase first; ties go to the oldest",
+        TwoLevelLrr = "two-level-lrr": "a small ready queue served round robin, filled in the order of arrival",
+        TwoLevelOldest = "two-level-oldest": "a small ready queue served round robin, filled with the oldest first",
+        TwoLevelPhase = "two-level-phase": "a small ready queue served round robin, filled with the shortest next phase first",
+    }
+}
+
+impl WarpOrder {
+    /// Whether the schedulers need to know the phases of kernels.
+    pub fn needs_phases(self) -> bool {
+        matches!(self, Self::Phase | Self::TwoLevelPhase)
+    }
+}
+
+choices! {
+    /// When written data reaches the next level.
+    WritePolicy {
+        Back = "back": "at eviction",
+        Through = "through": "immediately",
+        LocalBackGlobalThrough = "local-back-global-through": "local memory at eviction, global memory immediately, evicting the line (Fermi)",
+    }
+}
+
+choices! {
+    /// What a write miss does.
+    WriteMiss {
+        NoAllocate = "no-allocate": "bypasses the cache",
+        /// Without byte masks (GPGPU-Sim 3; version 4 does not wait).
+        NoAllocateWaits = "no-allocate-waits": "bypasses the cache as 32, 64 or 128 bytes, and waits while all lines of its set wait for data",
+        /// What was read becomes valid and stays clean (GPGPU-Sim 3's only way to allocate for a write, `W`).
+        WriteAllocate = "write-allocate": "the LLC only: sends the write to DRAM and also reads the line or sector",
+        FetchOnWrite = "fetch-on-write": "reads the sector, then writes",
+        LazyFetchOnRead = "lazy-fetch-on-read": "writes with byte masks; a later read of a partly written sector fetches it",
+    }
+}
+
+choices! {
+    /// When a miss reserves its line.
+    Allocate {
+        OnMiss = "on-miss": "when the miss is sent",
+        /// Misses are then limited by MSHRs, not by lines (a streaming cache).
+        OnFill = "on-fill": "when the data arrives",
+    }
+}
+
+choices! {
+    /// Which line of a full set makes room.
+    Replacement {
+        Lru = "lru": "least recently used",
+        Fifo = "fifo": "the line that was placed first",
+        Random = "random": "any, drawn by a keyed generator",
+        Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
+    }
+}
+
+choices! {
+    /// What an L1 fetches before a load asks for it.
+    Prefetch {
+        None = "none": "nothing",
+        NextLine = "next-line": "with each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
+        Stride = "stride": "what lies strides ahead of a load instruction of a warp, once its stride came twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
+    }
+}
+
+choices! {
+    /// Set index function of a cache.
+    SetIndex {
+        Linear = "linear": "low bits of the line address",
+        Ipoly = "ipoly": "irreducible-polynomial hash (Rau, ISCA 1991)",
+        Fermi = "fermi": "the hash of Fermi's L1 (Nugteren et al., HPCA 2014)",
+    }
+}
+
+choices! {
+    /// What packets travel over.
+    Topology {
+        Crossbar = "crossbar": "a crossbar, see `crossbar`",
+        Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
+    }
+}
+
+choices! {
+    /// Kinds of crossbars.
+    Crossbar {
+        Fifo = "fifo": "input queues with head-of-line blocking, one packet per output and cycle regardless of its size",
+        OutputQueued = "output_queued": "a queue per output, in the order of arrival, one packet per output and cycle",
+        Vc = "vc": "one router with virtual channels; packets are flits",
+    }
+}
+
+choices! {
+    /// How the crossbar's outputs choose among its inputs.
+    Arbiter {
+        RoundRobin = "round-robin": "one pointer for the switch",
+        Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+    }
+}
+
+choices! {
+    /// What a copy from the host leaves in the LLC.
+    MemcpyWarms {
+        Off = "off": "nothing",
+        /// GPGPU-Sim keeps the address in 32 bits.
+        Low32 = "low32": "its lines, at the low 32 bits of their addresses, so that data above 4 GiB never hits, as in Accel-Sim",
+        Full = "full": "its lines, as far as they fit",
+    }
+}
+
+choices! {
+    /// The order in which a DRAM channel serves requests.
+    DramScheduler {
+        Fcfs = "fcfs": "first come, first served",
+        FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+    }
+}
+
+choices! {
+    /// What happens to an open row.
+    DramPage {
+        Open = "open": "it stays open until another row of its bank is requested",
+        Closed = "closed": "the last queued request for it closes it, with auto-precharge",
+    }
+}
+
+words!(PartitionHash {
+    Linear = "linear": "the address bits as they are",
+    Xor = "xor": "exclusive or with the next bits up",
+    Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
+});

@@ -1,0 +1,71 @@
+//! Keys of the memory partitions, the address map and the LLC slices.
+
+use super::super::choices::Words;
+use super::super::machine::MemcpyWarms;
+use super::super::value::{Kind, Value};
+use super::cache::cache_keys;
+use super::{Field, Key, key};
+use warpshard_protocol::PartitionHash;
+
+pub(super) const KEYS: &[Key] = &[
+    key!("mem.rop_latency", Kind::Cycles("llc", 0, 4096), "The pipe before the slice's tags, where the reference has its raster pipe.", |m| m.mem.rop_latency)
+        .option("-gpgpu_l2_rop_latency"),
+    key!("mem.dram_latency", Kind::Cycles("llc", 0, 4096), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
+        .option("-dram_latency"),
+    key!("mem.memcpy_warms_llc", Kind::Choice(MemcpyWarms::WORDS), "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
+        .default("\"full\"")
+        .option("-gpgpu_perf_sim_memcpy"),
+    key!("mem.map.partitions", Kind::Count(1, 1024), "Memory partitions (channels) of the chip.", |m| m.mem.map.partitions)
+        .option("-gpgpu_n_mem"),
+    key!(
+        "mem.map.cpu_partitions",
+        Kind::Count(0, 1023),
+        "The first so many partitions serve CPU cores alone and the others SMs alone; 0 shares all.",
+        |m| m.mem.map.reserved
+    )
+    .default("0"),
+    key!("mem.map.slices_per_partition", Kind::Count(1, 16), "LLC slices of a partition.", |m| m.mem.map.slices_per_partition)
+        .option("-gpgpu_n_sub_partition_per_mchannel"),
+    Key::new(
+        "mem.map.interleave",
+        Kind::Bytes(32, 1 << 24),
+        "How many neighbouring bytes stay in one partition.",
+        |m, value| m.mem.map.interleave_bit = u64::of(value).trailing_zeros(),
+    )
+    .option("-gpgpu_mem_addr_mapping, dramid@ (the bit)"),
+    Key::new(
+        "mem.map.layout",
+        Kind::Layout,
+        "The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also select the slice.",
+        |m, value| match value {
+            Value::Layout(layout) => {
+                m.mem.map.row_mask = layout.row;
+                m.mem.map.bank_mask = layout.bank;
+                // With the bits of the byte within a burst, a column counts bytes.
+                m.mem.map.column_mask = layout.column | ((1 << layout.burst_bits) - 1);
+            }
+            other => panic!("{other:?} for a layout"),
+        },
+    )
+    .option("-gpgpu_mem_addr_mapping"),
+    key!("mem.map.hash", Kind::Choice(PartitionHash::WORDS), "Mixing of the slice number.", |m| m.mem.map.hash)
+        .option("-gpgpu_memory_partition_indexing"),
+    key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
+        .option("-gpgpu_dram_partition_queues, 1st"),
+    key!("mem.queues.to_dram", Kind::Count(1, 16384), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)
+        .option("-gpgpu_dram_partition_queues, 2nd"),
+    key!("mem.queues.from_dram", Kind::Count(1, 16384), "Packets between DRAM and slice.", |m| m.mem.queues.from_dram)
+        .option("-gpgpu_dram_partition_queues, 3rd"),
+    key!("mem.queues.out_queue", Kind::Count(1, 16384), "Packets between slice and network.", |m| m.mem.queues.out_queue)
+        .option("-gpgpu_dram_partition_queues, 4th"),
+    key!(
+        "mem.llc.line_bytes",
+        Kind::Bytes(128, 256),
+        "Bytes of a line, 128 or, where lines are not filled sector by sector, 256: a miss reads the whole line, whatever was requested.",
+        |m| m.mem.llc.line_bytes
+    )
+    .default("\"128 B\"")
+    .option("-gpgpu_cache:dl2, bsize"),
+];
+
+cache_keys!(LLC_KEYS, "mem.llc.", "-gpgpu_cache:dl2, ", |m| m.mem.llc);

@@ -1,0 +1,40 @@
+//! Text to checked, resolved machines and runs.
+//!
+//! Input: TOML files, the machines that are built in, settings of the command line. Output: [`Machine`] and [`run::RunConfig`]
+//! with every value checked, or [`ConfigErrors`] that name every problem with its place. The stages, in order: [`source`] (as
+//! typed, with places), [`resolve`] (as meant), [`check`] (as a whole), [`load`] (files and layers).
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod check;
+pub mod choices;
+pub mod cpu;
+pub mod dram;
+pub mod error;
+pub mod import;
+pub mod input;
+pub mod keys;
+mod kind_keys;
+mod kinds;
+pub mod layout;
+pub mod load;
+pub mod machine;
+mod nearest;
+pub mod placement;
+pub mod provenance;
+pub mod quantity;
+pub mod reference;
+pub mod resolve;
+pub mod routes;
+pub mod run;
+pub mod seat;
+pub mod source;
+pub mod system;
+pub mod value;
+
+pub use error::{ConfigErrors, Problem};
+pub use load::{Builtin, Loaded, builtin_machines};
+pub use machine::Machine;
+pub use provenance::Provenance;
+pub use run::{RunConfig, RunFile};
+pub use source::Override;

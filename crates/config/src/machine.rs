@@ -1,0 +1,459 @@
+//! The resolved machine: every value given, in the units that the models use. Durations are in cycles of the clock that each field names.
+
+use warpshard_base::Frequency;
+use warpshard_device::standard::{Standard, StandardError};
+use warpshard_protocol::AddressMap;
+
+pub use super::cache::Cache;
+pub use super::choices::{
+    Allocate, Allocation, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch,
+    Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
+};
+use super::cpu::CpuSpec;
+pub use super::dram::{Dram, DramTiming};
+use super::seat::Seat;
+use super::system::System;
+
+/// A whole chip. Its default, before any key is read, has none of anything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machine {
+    /// The machine's name, as reports print it.
+    pub name: String,
+    /// Clock frequencies.
+    pub clocks: Clocks,
+    /// SMs and the grid scheduler.
+    pub gpu: Gpu,
+    /// CPU cores; `None` on a chip without.
+    pub cpu: Option<Cpu>,
+    /// The network between cores and memory partitions.
+    pub noc: Noc,
+    /// LLC slices and DRAM channels.
+    pub mem: Mem,
+    /// Cycles (core clock) between a controller's decision and its effect.
+    pub decision_latency: u64,
+    /// What its energy is computed with.
+    pub energy: Energy,
+    /// The system that it is one of several GPUs of; `None` for a GPU alone.
+    pub system: Option<System>,
+    /// Other kinds of GPUs in that system.
+    pub kinds: Vec<GpuKind>,
+}
+
+/// GPUs that differ from what the rest of the machine describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuKind {
+    /// Its name: that of its table.
+    pub name: String,
+    /// The GPUs of the kind, in ascending order; GPU 0 is none of them.
+    pub gpus: Vec<u32>,
+    /// What each of them is, in the same system, which has no kinds here.
+    pub machine: Machine,
+}
+
+impl Machine {
+    /// GPUs of the machine.
+    pub fn gpus(&self) -> u32 {
+        self.system.as_ref().map_or(1, |system| system.gpus)
+    }
+
+    /// What a GPU of the machine is: this machine, or another kind's.
+    pub fn of_gpu(&self, gpu: u32) -> &Self {
+        self.kinds.iter().find(|kind| kind.gpus.contains(&gpu)).map_or(self, |kind| &kind.machine)
+    }
+
+    /// The kind of a GPU, counted from 0: that of this machine, then the others.
+    pub fn kind_of(&self, gpu: u32) -> usize {
+        self.kinds.iter().position(|kind| kind.gpus.contains(&gpu)).map_or(0, |kind| kind + 1)
+    }
+
+    /// What each GPU is, in their order.
+    pub fn each_gpu(&self) -> impl Iterator<Item = &Self> {
+        (0..self.gpus()).map(|gpu| self.of_gpu(gpu))
+    }
+
+    /// Each kind of GPU once: this machine first.
+    pub fn each_kind(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.kinds.iter().map(|kind| &kind.machine))
+    }
+}
+
+/// What the energy of a machine is computed with. Changes nothing that is simulated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Energy {
+    /// The set of event energies: a built-in name, a path, or "none".
+    pub set: String,
+    /// Core voltage in millivolts; 0 is the set's own.
+    pub millivolts: u32,
+}
+
+/// Clock frequencies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// SMs and the grid scheduler; the reference clock of epochs, intervals and `--max-cycles`.
+    pub core: Frequency,
+    /// Network subnets.
+    pub noc: Frequency,
+    /// LLC slices.
+    pub llc: Frequency,
+    /// DRAM command clock.
+    pub dram: Frequency,
+}
+
+/// CPU cores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cpu {
+    /// CPU cores of the chip.
+    pub count: u32,
+    /// Their clock.
+    pub clock: Frequency,
+    /// What each is made of.
+    pub spec: CpuSpec,
+}
+
+/// SMs and the grid scheduler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gpu {
+    /// SMs of the chip.
+    pub sms: u32,
+    /// What an SM is made of.
+    pub sm: Sm,
+    /// CTA dispatch.
+    pub dispatch: Dispatch,
+}
+
+/// The grid scheduler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dispatch {
+    /// Latency of the links between the grid scheduler and the SMs, each way, in core cycles.
+    pub latency: u64,
+    /// CTAs bound to an SM beyond those resident.
+    pub ahead: u32,
+    /// Core cycles from the launch of a kernel (its predecessors in the stream having ended) to its first CTA's start.
+    pub launch_latency: u64,
+    /// Kernels that may run at once on the chip.
+    pub max_kernels: u32,
+    /// Whether CTAs of different kernels may share an SM.
+    pub share_sm: bool,
+    /// How kernels that run at once divide the SMs.
+    pub sharing: Sharing,
+    /// What saving and restoring the context of a CTA is.
+    pub switch: Switch,
+    /// What becomes of the instructions under way of a CTA that is taken away.
+    pub under_way: UnderWay,
+}
+
+/// An SM.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sm {
+    /// Warp slots.
+    pub warps: u32,
+    /// Whether the states of warps are counted.
+    pub warp_states: bool,
+    /// How CTAs take its registers and its shared memory.
+    pub allocation: Allocation,
+    /// CTA slots.
+    pub max_ctas: u32,
+    /// Threads, at most `warps * 32`.
+    pub max_threads: u32,
+    /// 32-bit registers of the register file.
+    pub registers: u32,
+    /// Registers are allocated to a warp in multiples of this many (256 on Volta: 8 per thread).
+    pub register_granularity: u32,
+    /// Shared memory that CTAs can use, in bytes.
+    pub shared_bytes: u32,
+    /// Shared memory is allocated to a CTA in multiples of this many bytes.
+    pub shared_granularity: u32,
+    /// Whether schedulers own their register banks and execution units.
+    pub style: CoreStyle,
+    /// Warp schedulers; warp slot w belongs to scheduler w % schedulers.
+    pub schedulers: u32,
+    /// The order in which a scheduler considers its warps.
+    pub order: WarpOrder,
+    /// Warps in the ready queue of a scheduler with a two-level order.
+    pub ready_queue: u32,
+    /// Instructions that a scheduler may issue in a cycle, from one warp.
+    pub issue_width: u32,
+    /// Whether two instructions issued in one cycle must go to different kinds of unit.
+    pub dual_issue_distinct: bool,
+    /// Fetch and instruction buffers.
+    pub fetch: Fetch,
+    /// Operand collectors and register banks.
+    pub operands: Operands,
+    /// Execution units, by kind.
+    pub units: Units,
+    /// Result buses: writes into the register file per cycle from fixed-latency units.
+    pub result_buses: u32,
+    /// Latency and initiation interval per class, indexed by `OpClass as usize`, in core cycles.
+    pub timing: [OpTiming; 14],
+    /// Shared memory.
+    pub shared: SharedMemory,
+    /// Load/store unit.
+    pub lsu: Lsu,
+    /// L1 data cache.
+    pub l1: L1,
+    /// Core cycles from the end of power gating until CTAs may start.
+    pub wake_latency: u32,
+    /// Throttling of loads by lost locality; `None` lets all warps load.
+    pub ccws: Option<Ccws>,
+    /// The cache that loads of textures go through; `None` lets them go through the L1.
+    pub texture: Option<TextureCache>,
+}
+
+/// A texture cache: tags that know at once whether a line will be there, and a queue that gives results in the order of their
+/// accesses (Igehy et al., "Prefetching in a texture cache architecture", 1998). Its lines have 128 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextureCache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Accesses that wait for their turn and their line.
+    pub fragments: u32,
+    /// Misses that wait to leave for the next level.
+    pub requests: u32,
+    /// Lines under way, which come in any order and are filled in that of their requests.
+    pub reorder: u32,
+    /// Results that wait to be written back.
+    pub results: u32,
+}
+
+/// Cache-conscious wavefront scheduling (Rogers et al., MICRO 2012): warps that lose no locality in the L1 may not load while
+/// others do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ccws {
+    /// Victim tags of a warp.
+    pub victim_tags: u32,
+    /// Victim tags of a set.
+    pub victim_ways: u32,
+    /// The score of a warp that has lost no locality.
+    pub base_score: u32,
+    /// How strongly lost locality raises a score.
+    pub k_throttle: u32,
+}
+
+/// Fetch and instruction buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fetch {
+    /// Decoded instructions that a warp's buffer holds; refilled when empty.
+    pub buffer: u32,
+    /// Warps fetched for per cycle, over the SM.
+    pub warps_per_cycle: u32,
+    /// The instruction cache; `None` is perfect.
+    pub icache: Option<SimpleCache>,
+    /// The constant cache; `None` is perfect.
+    pub ccache: Option<SimpleCache>,
+}
+
+/// A cache as a latency model: tags are real, a miss costs a fixed time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimpleCache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Core cycles that a miss takes.
+    pub miss_latency: u64,
+}
+
+/// Operand collectors and register banks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Collector units of the SM.
+    pub collectors: u32,
+    /// Register banks of the SM.
+    pub banks: u32,
+    /// Reads that a bank serves in a cycle.
+    pub bank_ports: u32,
+    /// Instructions that may enter and leave the collectors per cycle, over the SM.
+    pub ports: u32,
+}
+
+/// Execution units of an SM, by kind; 0 where the machine lacks the kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// Single precision.
+    pub sp: u32,
+    /// Integer; 0 runs integer work on the SP units, as Fermi to Pascal do.
+    pub int: u32,
+    /// Special functions.
+    pub sfu: u32,
+    /// Double precision.
+    pub dp: u32,
+    /// Matrix.
+    pub tensor: u32,
+    /// Branches; 0 runs them on the INT (or SP) units.
+    pub branch: u32,
+    /// Texture; 0 as above.
+    pub texture: u32,
+    /// Uniform datapath; 0 as above.
+    pub uniform: u32,
+}
+
+/// Timing of an opcode class, in core cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpTiming {
+    /// From entering the unit to the result.
+    pub latency: u32,
+    /// From one instruction entering a unit to the next.
+    pub initiation: u32,
+}
+
+/// Shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// Banks of four bytes.
+    pub banks: u32,
+    /// Core cycles from access to data, without conflicts.
+    pub latency: u32,
+}
+
+/// Load/store unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lsu {
+    /// The coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).
+    pub sector_requests: bool,
+    /// Replies that wait between the network and the L1.
+    pub response_queue: u32,
+    /// Packets that wait between the network and the SM.
+    pub ejection_queue: u32,
+    /// Bytes of loaded values that reach the registers of a scheduler's warps in a cycle, other than from shared memory; 0 for any number.
+    pub return_bytes: u32,
+}
+
+/// L1 data cache.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct L1 {
+    /// Geometry and policies; `None` leaves the SM without an L1.
+    pub cache: Option<Cache>,
+    /// Banks, interleaved by sector.
+    pub banks: u32,
+    /// Core cycles from access to data on a hit.
+    pub latency: u32,
+    /// The adaptive split of a unified memory; `None` keeps the geometry as written.
+    pub unified: Option<UnifiedL1>,
+    /// Percentage of the cache's lines that may be dirty or partially written before writes evict rather than allocate.
+    pub write_ratio: u32,
+    /// Whether the L1 is invalidated when a kernel starts.
+    pub flush_at_kernel: bool,
+    /// What is fetched before a load asks for it.
+    pub prefetch: Prefetch,
+    /// How many lines or strides ahead.
+    pub prefetch_distance: u32,
+}
+
+/// The adaptive split between L1 and shared memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnifiedL1 {
+    /// Bytes of the unified memory.
+    pub total_bytes: u32,
+    /// Shared memory sizes to choose from, ascending, in bytes.
+    pub shared_options: Vec<u32>,
+}
+
+/// The network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Noc {
+    /// Packets that wait at an input of a subnet.
+    pub input_queue: u32,
+    /// Packets that wait at an output of a subnet.
+    pub output_queue: u32,
+    /// Latency in noc cycles of each link into and out of a subnet.
+    pub link_latency: u64,
+    /// What kind of crossbar a crossbar is.
+    pub crossbar: Crossbar,
+    /// How outputs of a `fifo` crossbar choose among inputs.
+    pub arbiter: Arbiter,
+    /// The router that a `vc` crossbar is; all 0 for the others.
+    pub vc: VcCrossbar,
+    /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
+    pub mesh: Option<Mesh>,
+}
+
+/// A crossbar with virtual channels: one router with a port for each sender and receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VcCrossbar {
+    /// Stages of the router's pipeline: 2 (speculative), 3, or 4 (route computation in a cycle of its own).
+    pub stages: u32,
+    /// Virtual channels of a port.
+    pub vcs: u32,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffers: u32,
+    /// Bytes of a channel, and so of a flit.
+    pub channel_bytes: u32,
+    /// Bytes of a packet's header.
+    pub header_bytes: u32,
+}
+
+impl VcCrossbar {
+    /// Nothing: what crossbars without virtual channels have.
+    pub const NONE: Self = Self { stages: 0, vcs: 0, buffers: 0, channel_bytes: 0, header_bytes: 0 };
+}
+
+/// A 2-D mesh of virtual-channel routers with XY routing; one per subnet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mesh {
+    /// Routers of a row.
+    pub columns: u32,
+    /// Rows.
+    pub rows: u32,
+    /// Stages of a router's pipeline: 2 (speculative), 3, or 4 (route computation in a cycle of its own).
+    pub stages: u32,
+    /// Virtual channels of a port.
+    pub vcs: u32,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffers: u32,
+    /// Bytes of a channel, and so of a flit.
+    pub channel_bytes: u32,
+    /// Bytes of a packet's header.
+    pub header_bytes: u32,
+    /// Virtual channels that packets of CPU cores have for themselves; 0 shares all.
+    pub cpu_vcs: u32,
+    /// Bytes of the channels that packets of CPU cores have for themselves; 0 shares all.
+    pub cpu_channel_bytes: u32,
+    /// What sits at each router, row by row.
+    pub placement: Vec<Vec<Seat>>,
+}
+
+/// LLC slices and DRAM channels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mem {
+    /// Partitions, slices, and where an address lies.
+    pub map: AddressMap,
+    /// The cache of a slice.
+    pub llc: Cache,
+    /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
+    pub rop_latency: u64,
+    /// Capacities of the queues: network to slice, slice to DRAM, DRAM to slice, slice to network.
+    pub queues: PartitionQueues,
+    /// Cycles (LLC clock) between a slice's miss leaving and the DRAM scheduler seeing it.
+    pub dram_latency: u64,
+    /// The DRAM channel of a partition.
+    pub dram: Dram,
+    /// What a copy from the host leaves in the LLC.
+    pub memcpy_warms: MemcpyWarms,
+}
+
+impl Mem {
+    /// The device that the command-level controllers drive at the command clock `clock`; `None` with GPGPU-Sim's channels.
+    ///
+    /// # Errors
+    /// When the device is slower than the clock, or the machine's own table is no device; see [`Standard::check`].
+    pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
+        self.dram.device(&self.map, clock)
+    }
+}
+
+/// Queue capacities of a memory partition, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartitionQueues {
+    /// Network to slice.
+    pub in_queue: u32,
+    /// Slice to DRAM.
+    pub to_dram: u32,
+    /// DRAM to slice.
+    pub from_dram: u32,
+    /// Slice to network.
+    pub out_queue: u32,
+}

@@ -1,0 +1,263 @@
+//! From a value as typed to a value as meant: the kinds of value that keys take, how each is read, and how it is written.
+
+use std::ops::RangeInclusive;
+
+use warpshard_base::Frequency;
+
+pub use super::choices::Choice;
+use super::layout::Layout;
+use super::quantity::{self, Bytes, QuantityError};
+use super::seat::{self, Seat};
+use super::system::{self, Wire};
+
+/// A value as typed, before anything is known about its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raw {
+    /// A string, without its quotes.
+    Text(String),
+    /// A number, as written.
+    Number(String),
+    /// `true` or `false`.
+    Flag(bool),
+    /// An array.
+    List(Vec<Raw>),
+    /// Something that no key takes: "a table", "a date".
+    Other(&'static str),
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from the first to the second.
+    Count(u64, u64),
+    /// A span in cycles of the named clock, from the first number to the second.
+    Cycles(&'static str, u64, u64),
+    /// A size in bytes, from the first number to the second.
+    Bytes(u64, u64),
+    /// Sizes, in a list.
+    Sizes,
+    /// A clock frequency.
+    Frequency,
+    /// A voltage.
+    Voltage,
+    /// A percentage.
+    Percent,
+    /// One word of these.
+    Choice(&'static [Choice]),
+    /// An address layout.
+    Layout,
+    /// What sits at each router of a mesh.
+    Nodes,
+    /// Links between the nodes of a system.
+    Wires,
+}
+
+/// A value as meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A flag.
+    Flag(bool),
+    /// A count, cycles, bytes, kilohertz, millivolts or a percentage, by the key's kind.
+    Number(u64),
+    /// Sizes in bytes.
+    Sizes(Vec<u64>),
+    /// Which of the key's choices.
+    Choice(usize),
+    /// An address layout.
+    Layout(Layout),
+    /// What sits at each router of a mesh.
+    Nodes(Vec<Vec<Seat>>),
+    /// Links between the nodes of a system.
+    Wires(Vec<Wire>),
+}
+
+impl Value {
+    /// Whether keys that depend on this value are read: a flag that is true, a number above 0, any choice but the first.
+    pub fn is_set(&self) -> bool {
+        match self {
+            Self::Flag(flag) => *flag,
+            Self::Number(number) => *number > 0,
+            Self::Choice(choice) => *choice > 0,
+            Self::Text(_) | Self::Sizes(_) | Self::Layout(_) | Self::Nodes(_) | Self::Wires(_) => true,
+        }
+    }
+}
+
+/// Why a value does not fit its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What the key takes, with an example.
+    pub expected: String,
+    /// What the writer probably meant.
+    pub hint: Option<String>,
+}
+
+/// The range of clock frequencies in kilohertz. Within it the period of one clock is at most a thousand periods of another, and a
+/// run of 64 bits of base ticks lasts for more than 10^10 cycles.
+const FREQUENCIES: RangeInclusive<u64> = 10_000..=10_000_000;
+/// The largest size in a list, in bytes.
+const LARGEST_LISTED: u64 = 1 << 24;
+
+impl Kind {
+    /// What a value of this kind looks like, for messages and the key reference.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Count(low, u64::MAX) => format!("a whole number, at least {low}"),
+            Self::Count(low, high) => format!("a whole number from {low} to {high}"),
+            Self::Cycles(clock, low, high) => format!("cycles of the {clock} clock, from {low} to {high}"),
+            Self::Bytes(low, high) => format!("a size from {} to {}", Bytes(low), Bytes(high)),
+            Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(LARGEST_LISTED)),
+            Self::Frequency => {
+                format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCIES.start()), Frequency(*FREQUENCIES.end()))
+            }
+            Self::Voltage => "a voltage, such as \"900 mV\"".to_owned(),
+            Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
+            Self::Choice(choices) => format!("one of {}", names(choices)),
+            Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
+            Self::Nodes => "a text per router, such as [\"gpu0 gpu1\", \"cpu0\", \"mem0\", \"-\"] or, with cores dealt evenly, [\"gpu\", \"cpu\", \"mem\", \"-\"]".to_owned(),
+            Self::Wires => "a list of links, such as [\"gpu0-gpu1 x2\", \"gpu1-switch0\"]; the nodes are gpuN, switchN and hostN".to_owned(),
+        }
+    }
+
+    /// Reads a value as typed.
+    pub fn read(self, raw: &Raw) -> Result<Value, Mismatch> {
+        let fail = |hint| Err(Mismatch { expected: self.describe(), hint });
+        match (self, raw) {
+            (Self::Text, Raw::Text(text)) => Ok(Value::Text(text.clone())),
+            (Self::Flag, Raw::Flag(flag)) => Ok(Value::Flag(*flag)),
+            (Self::Flag, Raw::Text(text)) => fail(unquoted(text, &["true", "false"])),
+            (Self::Count(low, high), Raw::Number(text)) => match whole(text) {
+                Some(number) if (low..=high).contains(&number) => Ok(Value::Number(number)),
+                _ => fail(None),
+            },
+            (Self::Count(..), Raw::Text(text)) => fail(whole(text).map(|n| format!("write {n} without quotes"))),
+            (Self::Cycles(_, low, high), Raw::Number(text) | Raw::Text(text)) => match quantity::parse_cycles(text) {
+                Ok(cycles) if (low..=high).contains(&cycles) => Ok(Value::Number(cycles)),
+                Ok(_) => fail(None),
+                Err(error) => fail(error.hint),
+            },
+            (Self::Bytes(low, high), Raw::Number(text) | Raw::Text(text)) => match Bytes::parse(text) {
+                Ok(bytes) if (low..=high).contains(&bytes.0) => Ok(Value::Number(bytes.0)),
+                Ok(_) => fail(None),
+                Err(error) => Err(error.into()),
+            },
+            (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
+            (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => match quantity::parse_frequency(text)?.0 {
+                khz if FREQUENCIES.contains(&khz) => Ok(Value::Number(khz)),
+                _ => fail(None),
+            },
+            (Self::Voltage, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_voltage(text)?)),
+            (Self::Percent, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
+            (Self::Choice(choices), Raw::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
+                Some(position) => Ok(Value::Choice(position)),
+                None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
+            },
+            (Self::Nodes, Raw::List(list)) => {
+                let router = |raw: &Raw| if let Raw::Text(text) = raw { seat::read(text) } else { None };
+                list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
+            }
+            (Self::Wires, Raw::List(list)) => {
+                let wire = |raw: &Raw| if let Raw::Text(text) = raw { system::read(text) } else { None };
+                list.iter().map(wire).collect::<Option<_>>().map_or_else(|| fail(None), |wires| Ok(Value::Wires(wires)))
+            }
+            (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
+            _ => fail(None),
+        }
+    }
+
+    /// Writes a value as TOML that [`Kind::read`] reads back.
+    pub fn write(self, value: &Value) -> String {
+        match (self, value) {
+            (Self::Choice(choices), Value::Choice(position)) => format!("{:?}", choices[*position].name),
+            (Self::Bytes(..), Value::Number(bytes)) => format!("\"{}\"", Bytes(*bytes)),
+            (Self::Frequency, Value::Number(khz)) => format!("\"{}\"", Frequency(*khz)),
+            (Self::Voltage, Value::Number(millivolts)) => format!("\"{millivolts} mV\""),
+            (Self::Percent, Value::Number(percent)) => format!("\"{percent} %\""),
+            (_, Value::Number(number)) => number.to_string(),
+            (_, Value::Flag(flag)) => flag.to_string(),
+            (_, Value::Text(text)) => toml::Value::String(text.clone()).to_string(),
+            (_, Value::Layout(layout)) => format!("\"{}\"", layout.text()),
+            (_, Value::Sizes(sizes)) => {
+                let sizes: Vec<String> = sizes.iter().map(|size| format!("\"{}\"", Bytes(*size))).collect();
+                format!("[{}]", sizes.join(", "))
+            }
+            (_, Value::Nodes(nodes)) => seat::write(nodes),
+            (_, Value::Wires(wires)) => system::write(wires),
+            (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
+        }
+    }
+}
+
+impl From<QuantityError> for Mismatch {
+    fn from(error: QuantityError) -> Self {
+        Self { expected: error.expected.to_owned(), hint: error.hint }
+    }
+}
+
+/// The names of choices, quoted and listed.
+pub fn names(choices: &[Choice]) -> String {
+    let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect();
+    names.join(", ")
+}
+
+fn size_in_list(raw: &Raw) -> Result<u64, Mismatch> {
+    match Kind::Bytes(0, LARGEST_LISTED).read(raw) {
+        Ok(Value::Number(bytes)) => Ok(bytes),
+        Ok(_) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: None }),
+        Err(mismatch) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: mismatch.hint }),
+    }
+}
+
+fn whole(text: &str) -> Option<u64> {
+    text.trim().replace('_', "").parse().ok()
+}
+
+fn unquoted(text: &str, words: &[&str]) -> Option<String> {
+    words.contains(&text).then(|| format!("write {text} without quotes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        const WORDS: &[Choice] = &[Choice { name: "a", doc: "" }, Choice { name: "b", doc: "" }];
+        let cases = [
+            (Kind::Text, Value::Text("a \"quoted\" text".to_owned())),
+            (Kind::Flag, Value::Flag(true)),
+            (Kind::Count(0, 9), Value::Number(9)),
+            (Kind::Cycles("core", 0, 40), Value::Number(40)),
+            (Kind::Bytes(1, 98304), Value::Number(98304)),
+            (Kind::Sizes, Value::Sizes(vec![0, 8192])),
+            (Kind::Frequency, Value::Number(1_132_500)),
+            (Kind::Voltage, Value::Number(925)),
+            (Kind::Percent, Value::Number(25)),
+            (Kind::Choice(WORDS), Value::Choice(1)),
+        ];
+        for (kind, value) in cases {
+            let text = format!("x = {}", kind.write(&value));
+            let raw = super::super::source::raw_of_text(&text);
+            assert_eq!(kind.read(&raw).as_ref(), Ok(&value), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_outside_their_range_are_refused() {
+        assert!(Kind::Count(1, 64).read(&Raw::Number("65".to_owned())).is_err());
+        let refused = |kind: Kind, text: &str| kind.read(&Raw::Text(text.to_owned())).is_err();
+        for number in ["0", "1000", "65537", "4294967296", "18446744073709551617"] {
+            assert!(refused(Kind::Cycles("core", 1, 999), number), "{number}");
+        }
+        assert!(refused(Kind::Bytes(32, 128), "31 B") && refused(Kind::Bytes(32, 128), "129 B") && !refused(Kind::Bytes(32, 128), "128 B"));
+        assert!(refused(Kind::Frequency, "9999 kHz") && refused(Kind::Frequency, "10.1 GHz") && !refused(Kind::Frequency, "10 GHz"));
+    }
+}

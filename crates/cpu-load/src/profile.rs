@@ -1,0 +1,167 @@
+//! An endless stream of instructions with the statistics of a profile.
+//!
+//! Three kinds of access: hot ones, which hit in the L1 (8 KB at random); near ones, which miss there and hit in the L2
+//! (48 KB, one line after the other); far ones, which miss in both, because each line comes back only after the whole
+//! working set. So the misses per instruction follow from how often a far access is made, whatever the caches' details.
+
+use warpshard_base::{Addr, LINE_BYTES, Rng};
+
+use super::{CpuInst, CpuOp, CpuProfile};
+
+const HOT: u64 = 0x0040_0000;
+const HOT_LINES: u64 = (8 << 10) / LINE_BYTES;
+const NEAR: u64 = 0x0080_0000;
+const NEAR_LINES: u64 = (48 << 10) / LINE_BYTES;
+const STREAMS: u64 = 0x1_0000_0000;
+const SCATTER: u64 = 0x10_0000_0000;
+
+/// The least lines that a way of far accesses goes over: twice the L2.
+const LEAST_LINES: u64 = (512 << 10) / LINE_BYTES;
+
+/// A probability as a threshold for 64 random bits.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Chance(u64);
+
+impl Chance {
+    fn of(probability: f64) -> Self {
+        Self((probability.clamp(0.0, 1.0) * u64::MAX as f64) as u64)
+    }
+
+    #[inline]
+    fn happens(self, rng: &mut Rng) -> bool {
+        rng.next_u64() < self.0
+    }
+}
+
+/// A profile as an endless stream of instructions.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct ProfileStream {
+    rng: Rng,
+    /// Other instructions per memory instruction, in units of 2^-32, and the fraction left over.
+    gap: u64,
+    left: u64,
+    /// Chance of each memory instruction to begin a cluster of far accesses; otherwise, to be near.
+    far: Chance,
+    near: Chance,
+    writes: Chance,
+    streaming: Chance,
+    dependent: Chance,
+    cluster: u32,
+    /// Far accesses of the cluster that are still to be made.
+    pending: u32,
+    near_line: u64,
+    stream_lines: u64,
+    streams: Box<[u64]>,
+    turn: usize,
+    scatter: Scatter,
+}
+
+impl ProfileStream {
+    /// The stream of `profile` for one core; equal seeds and cores give equal streams.
+    pub fn new(profile: &CpuProfile, seed: u64, core: u64) -> Self {
+        let CpuProfile { mpki, memory, l2_hits, far, name, .. } = profile;
+        let key = name.bytes().fold(core, |key, byte| key.wrapping_mul(257).wrapping_add(u64::from(byte)));
+        let mut rng = Rng::keyed(seed, &[key]);
+        let per_access = |per_kilo: f64| per_kilo / 1000.0 / memory;
+        let lines = u64::from(far.working_set_mb) << 20;
+        let lines = |share: f64| ((lines as f64 * share) as u64 / LINE_BYTES).max(LEAST_LINES);
+        // Within a cluster every access is far, so that clusters begin among the accesses outside of them.
+        let begin = per_access(*mpki) / f64::from(far.cluster);
+        let outside = 1.0 - per_access(*mpki) + begin;
+        let near = per_access(*l2_hits) / (1.0 - per_access(*mpki));
+        let stream_lines = lines(far.streaming).div_ceil(u64::from(far.streams));
+        Self {
+            gap: ((1.0 - memory) / memory * (1u64 << 32) as f64) as u64,
+            left: 0,
+            far: Chance::of(begin / outside),
+            near: Chance::of(near),
+            writes: Chance::of(far.writes),
+            streaming: Chance::of(far.streaming),
+            dependent: Chance::of(far.dependent),
+            cluster: far.cluster,
+            pending: 0,
+            near_line: 0,
+            stream_lines,
+            streams: (0..far.streams).map(|_| rng.below(stream_lines)).collect(),
+            turn: 0,
+            scatter: Scatter::new(lines(1.0 - far.streaming), rng.next_u64()),
+            rng,
+        }
+    }
+
+    /// The next memory instruction.
+    #[inline]
+    pub(super) fn next_inst(&mut self) -> CpuInst {
+        self.left += self.gap;
+        let bubbles = self.left >> 32;
+        self.left &= (1 << 32) - 1;
+        if self.pending == 0 && self.far.happens(&mut self.rng) {
+            self.pending = self.cluster;
+        }
+        let far = self.pending > 0;
+        let (addr, scattered) = if far {
+            self.pending -= 1;
+            self.far_line()
+        } else if self.near.happens(&mut self.rng) {
+            self.near_line = (self.near_line + 1) % NEAR_LINES;
+            (NEAR + self.near_line * LINE_BYTES, false)
+        } else {
+            (HOT + self.rng.below(HOT_LINES) * LINE_BYTES, false)
+        };
+        let op = if self.writes.happens(&mut self.rng) { CpuOp::Store } else { CpuOp::Load };
+        let dependent = scattered && op == CpuOp::Load && self.dependent.happens(&mut self.rng);
+        CpuInst { bubbles, addr: Addr(addr), op, dependent }
+    }
+
+    /// The next line that is in no cache, and whether it is a scattered one.
+    fn far_line(&mut self) -> (u64, bool) {
+        if !self.streaming.happens(&mut self.rng) {
+            return (SCATTER + self.scatter.next_line() * LINE_BYTES, true);
+        }
+        self.turn = (self.turn + 1) % self.streams.len();
+        let at = &mut self.streams[self.turn];
+        *at = if *at + 1 >= self.stream_lines { 0 } else { *at + 1 };
+        (STREAMS + (self.turn as u64 * self.stream_lines + *at) * LINE_BYTES, false)
+    }
+}
+
+/// All lines of a region once each in a scattered order, again and again: a bijection of counted numbers.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Scatter {
+    bits: u32,
+    count: u64,
+}
+
+impl Scatter {
+    fn new(lines: u64, start: u64) -> Self {
+        Self { bits: lines.next_power_of_two().trailing_zeros(), count: start }
+    }
+
+    fn next_line(&mut self) -> u64 {
+        let mask = (1u64 << self.bits) - 1;
+        self.count = self.count.wrapping_add(1);
+        let half = self.bits / 2;
+        // Each step is a bijection on `bits` bits: an odd factor, and a shift to the right folded in.
+        let mut line = self.count & mask;
+        for factor in [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+            line = line.wrapping_mul(factor) & mask;
+            line ^= line >> half;
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scattered_lines_come_once_each_per_round() {
+        let mut scatter = Scatter::new(5000, 77);
+        let mut seen = vec![0u32; 8192];
+        for _ in 0..2 * seen.len() {
+            seen[scatter.next_line() as usize] += 1;
+        }
+        assert!(seen.iter().all(|&times| times == 2));
+    }
+}

@@ -1,0 +1,160 @@
+//! Fetch and execution: groups of instructions enter the window, memory instructions go to the caches or the network.
+
+use warpshard_base::{Addr, Cycle};
+use warpshard_cpu_load::{CpuInst, CpuOp};
+use warpshard_protocol::{MemOp, Outbox};
+
+use super::caches::{Accessed, STORE};
+use super::core::CpuCore;
+use super::window::Deferred;
+
+impl CpuCore {
+    /// When the oldest load without an address can go to memory; a failed access is no event.
+    #[inline]
+    pub(super) fn deferred_event(&self) -> Cycle {
+        match self.deferred.front() {
+            Some(deferred) if self.takes(MemOp::Read) => self.window.done(deferred.needs),
+            _ => Cycle::NEVER,
+        }
+    }
+
+    /// Whether caches or network accept an access.
+    #[inline]
+    fn takes(&self, op: MemOp) -> bool {
+        self.caches.as_ref().map_or_else(|| self.net.can_send(op), |caches| !caches.is_refusing())
+    }
+
+    /// Whether a dependent load has to wait for its address.
+    #[inline]
+    fn must_wait(&self, now: Cycle) -> bool {
+        !self.deferred.is_empty() || self.last_dependent.is_some_and(|load| self.window.done(load) > now)
+    }
+
+    /// Whether the next cycle's group has at least one instruction, unless an older load takes the memory port.
+    #[inline]
+    pub(super) fn can_fetch(&self, now: Cycle) -> bool {
+        let room = self.window.room() > 0;
+        match self.next {
+            CpuInst { bubbles: 1.., .. } => room,
+            CpuInst { op: CpuOp::WriteBack, .. } => self.takes(MemOp::Write),
+            CpuInst { op: CpuOp::Store, .. } => room && self.takes(MemOp::Write),
+            CpuInst { op: CpuOp::Load, dependent, .. } => room && (dependent && self.must_wait(now) || self.takes(MemOp::Read)),
+        }
+    }
+
+    /// Fetches one group. Returns whether any instruction was fetched.
+    #[inline]
+    pub(super) fn fetch(&mut self, now: Cycle, out: &mut Outbox) -> bool {
+        let mut ports = self.spec.memory_per_cycle;
+        while ports > 0 && self.execute_deferred(now, out) {
+            ports -= 1;
+        }
+        let mut slots = u64::from(self.spec.width);
+        let mut fetched = false;
+        let mut memory = self.spec.memory_per_cycle;
+        loop {
+            let run = self.next.bubbles.min(slots).min(self.window.room());
+            self.window.push_ready(run);
+            self.next.bubbles -= run;
+            slots -= run;
+            fetched |= run > 0;
+            if self.next.bubbles > 0 || memory == 0 {
+                return fetched;
+            }
+            let takes_slot = self.next.op != CpuOp::WriteBack;
+            if takes_slot && (slots == 0 || self.window.room() == 0) || !self.memory_instruction(now, &mut ports, out) {
+                return fetched;
+            }
+            fetched = true;
+            memory -= 1;
+            slots -= u64::from(takes_slot);
+            self.next = self.stream.next_inst();
+            if self.spec.memory_ends_group {
+                return true;
+            }
+        }
+    }
+
+    /// Fetches and executes the next instruction, which accesses memory. `false` when it has to wait.
+    #[inline]
+    fn memory_instruction(&mut self, now: Cycle, ports: &mut u32, out: &mut Outbox) -> bool {
+        let CpuInst { addr, op, dependent, .. } = self.next;
+        let waits = dependent && op == CpuOp::Load && self.must_wait(now);
+        if !waits {
+            let (kind, token) = match op {
+                CpuOp::Load => (MemOp::Read, self.window.next_token()),
+                CpuOp::Store | CpuOp::WriteBack => (MemOp::Write, STORE),
+            };
+            if *ports == 0 || !self.takes(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
+                return false;
+            }
+            *ports -= 1;
+        }
+        match op {
+            CpuOp::Load => {
+                let done = std::mem::replace(&mut self.load_done, Cycle::NEVER);
+                let load = self.window.push_load(done);
+                if dependent {
+                    if let (true, Some(needs)) = (waits, self.last_dependent) {
+                        self.deferred.push_back(Deferred { load, addr, needs });
+                    }
+                    self.last_dependent = Some(load);
+                }
+                self.counters.loads += 1;
+            }
+            CpuOp::Store => {
+                self.window.push_ready(1);
+                self.counters.stores += 1;
+            }
+            CpuOp::WriteBack => self.counters.trace_writebacks += 1,
+        }
+        true
+    }
+
+    /// Sends the oldest load whose address became known to memory. Returns whether it took a memory port.
+    #[inline]
+    fn execute_deferred(&mut self, now: Cycle, out: &mut Outbox) -> bool {
+        let Some(&Deferred { load, addr, needs }) = self.deferred.front() else { return false };
+        if self.window.done(needs) > now || !self.takes(MemOp::Read) {
+            return false;
+        }
+        let token = self.window.token(load);
+        if !self.access(now, addr, false, token, out) {
+            return false;
+        }
+        let done = std::mem::replace(&mut self.load_done, Cycle::NEVER);
+        self.window.complete(token, done);
+        self.deferred.pop_front();
+        true
+    }
+
+    /// Performs an access; then `load_done` is the cycle of a load's data, if known. `false` when the access is not accepted.
+    #[inline]
+    fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, out: &mut Outbox) -> bool {
+        match &mut self.caches {
+            None => {
+                self.send(now, if write { MemOp::Write } else { MemOp::Read }, addr, token, out);
+                true
+            }
+            Some(caches) => match caches.access(now, addr, write, token, &mut self.counters) {
+                Accessed::Refused => false,
+                Accessed::AtFill => true,
+                Accessed::At(_) if write => true,
+                Accessed::At(done) => {
+                    self.load_done = done;
+                    true
+                }
+            },
+        }
+    }
+
+    /// Sends a request; there is a credit.
+    #[inline]
+    pub(super) fn send(&mut self, now: Cycle, op: MemOp, addr: Addr, token: u32, out: &mut Outbox) {
+        match op {
+            MemOp::Read => self.counters.reads += 1,
+            _ => self.counters.writes += 1,
+        }
+        self.net.send(now, op, addr, token, out);
+    }
+}

@@ -1,0 +1,171 @@
+//! The instruction window: in-order retirement over instructions numbered as they were fetched.
+//!
+//! Only loads can be incomplete, so the window is two numbers and a queue of loads; runs of other instructions take no
+//! memory and are simulated in closed form.
+
+use warpshard_base::{Addr, Cycle};
+
+/// A load in the window.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Load {
+    /// Its number among all instructions.
+    index: u64,
+    /// When its data is available; [`Cycle::NEVER`] while unknown.
+    done: Cycle,
+}
+
+/// A load in the window whose address is not known yet.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+pub(super) struct Deferred {
+    pub(super) load: u64,
+    pub(super) addr: Addr,
+    /// The load whose data gives the address.
+    pub(super) needs: u64,
+}
+
+/// The window.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Window {
+    width: u64,
+    size: u64,
+    /// Instructions retired and fetched so far.
+    head: u64,
+    tail: u64,
+    loads: Box<[Load]>,
+    /// Numbers of the oldest load in the window and of the next one, counted over the run.
+    first: u64,
+    next: u64,
+}
+
+impl Window {
+    pub(super) fn new(width: u32, size: u32) -> Self {
+        let loads = vec![Load { index: 0, done: Cycle(0) }; (size as usize).next_power_of_two()].into();
+        Self { width: u64::from(width), size: u64::from(size), head: 0, tail: 0, loads, first: 0, next: 0 }
+    }
+
+    /// Instructions retired.
+    #[inline]
+    pub(super) fn retired(&self) -> u64 {
+        self.head
+    }
+
+    /// Instructions inside.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// Instructions that fit.
+    #[inline]
+    pub(super) fn room(&self) -> u64 {
+        self.size - self.len()
+    }
+
+    #[inline]
+    fn slot(&self, load: u64) -> usize {
+        load as usize & (self.loads.len() - 1)
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<&Load> {
+        (self.first < self.next).then(|| &self.loads[self.slot(self.first)])
+    }
+
+    /// Fetches `count` instructions that are complete immediately; there is room.
+    #[inline]
+    pub(super) fn push_ready(&mut self, count: u64) {
+        debug_assert!(count <= self.room());
+        self.tail += count;
+    }
+
+    /// The token of the next load.
+    #[inline]
+    pub(super) fn next_token(&self) -> u32 {
+        self.token(self.next)
+    }
+
+    /// Fetches a load whose data is available at `done`, and returns its number among the loads; there is room.
+    #[inline]
+    pub(super) fn push_load(&mut self, done: Cycle) -> u64 {
+        debug_assert!(self.room() > 0);
+        let load = self.next;
+        let slot = self.slot(load);
+        self.loads[slot] = Load { index: self.tail, done };
+        self.tail += 1;
+        self.next += 1;
+        load
+    }
+
+    /// The token of a load in requests: unique among those in the window.
+    #[inline]
+    pub(super) fn token(&self, load: u64) -> u32 {
+        self.slot(load) as u32
+    }
+
+    /// The data of the load with this token is available at `at`.
+    #[inline]
+    pub(super) fn complete(&mut self, token: u32, at: Cycle) {
+        self.loads[token as usize].done = at;
+    }
+
+    /// When the data of a load is available.
+    #[inline]
+    pub(super) fn done(&self, load: u64) -> Cycle {
+        if load < self.first { Cycle(0) } else { self.loads[self.slot(load)].done }
+    }
+
+    /// Retires as many instructions as a cycle can.
+    #[inline]
+    pub(super) fn retire(&mut self, now: Cycle) {
+        let mut left = self.width.min(self.len());
+        while left > 0 {
+            let run = match self.oldest() {
+                None => left,
+                Some(load) if load.index > self.head => left.min(load.index - self.head),
+                Some(load) if load.done <= now => {
+                    self.first += 1;
+                    1
+                }
+                Some(_) => return,
+            };
+            self.head += run;
+            left -= run;
+        }
+    }
+
+    /// When the next instruction can retire, if nothing more is fetched or completed.
+    #[inline]
+    pub(super) fn next_retire(&self, now: Cycle) -> Cycle {
+        match self.oldest() {
+            _ if self.len() == 0 => Cycle::NEVER,
+            Some(load) if load.index == self.head => load.done.max(now),
+            _ => now,
+        }
+    }
+
+    /// The number of cycles from `now` in each of which a full group without memory accesses is fetched and a full group or nothing
+    /// retires, provided that no load is completed from outside; and how many instructions retire in each.
+    #[inline]
+    pub(super) fn steady(&self, now: Cycle) -> (u64, u64) {
+        let Some(load) = self.oldest() else {
+            return if self.len() >= self.width { (u64::MAX, self.width) } else { (0, 0) };
+        };
+        let before = load.index - self.head;
+        if before >= self.width {
+            return (before / self.width, self.width);
+        }
+        if before > 0 || load.done <= now {
+            return (0, 0);
+        }
+        let until_done = load.done.0 - now.0;
+        (until_done.min(self.room() / self.width), 0)
+    }
+
+    /// Simulates `cycles` of [`Window::steady`].
+    #[inline]
+    pub(super) fn pass(&mut self, cycles: u64, retired: u64) {
+        self.head += cycles * retired;
+        self.tail += cycles * self.width;
+        debug_assert!(self.len() <= self.size);
+    }
+}

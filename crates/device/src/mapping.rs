@@ -1,0 +1,268 @@
+//! Addresses as bit fields: which bits of an address are channel, bank, row and column.
+//!
+//! A mapping is written from the highest field to the lowest, two letters each, in any case: `RoBaRaCoCh`, `rochrababgco`.
+//! A number after a field takes this many of its bits; the others are placed by another occurrence: in `RoBaCoBgCo1` the lowest bit
+//! of the column lies below the bank groups.
+
+use warpshard_base::Addr;
+
+use super::standard::Organisation;
+
+/// A field of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Field {
+    Channel,
+    PseudoChannel,
+    Rank,
+    Group,
+    Bank,
+    Row,
+    Column,
+}
+
+const FIELDS: [(&str, Field); 7] = [
+    ("ch", Field::Channel),
+    ("pc", Field::PseudoChannel),
+    ("ra", Field::Rank),
+    ("bg", Field::Group),
+    ("ba", Field::Bank),
+    ("ro", Field::Row),
+    ("co", Field::Column),
+];
+
+/// Why an order of fields is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// Two letters that name no field.
+    #[error("`{0}` is no address field; known: ch pc ra bg ba ro co")]
+    Unknown(String),
+    /// A field is there twice.
+    #[error("the address field `{0}` is there twice")]
+    Twice(String),
+    /// A field that every order needs is missing.
+    #[error("the address field `{0}` is missing")]
+    Missing(&'static str),
+    /// The parts of a field do not add up to its bits.
+    #[error("the address field `{field}` has {width} bits, and its parts {parts}")]
+    Parts {
+        /// The field.
+        field: &'static str,
+        /// Its bits.
+        width: u32,
+        /// Bits of its parts.
+        parts: u32,
+    },
+    /// The number of channels is no power of two.
+    #[error("{0} channels are not a power of two, so address bits cannot select one")]
+    Channels(u32),
+}
+
+/// Where an address lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The channel.
+    pub channel: u32,
+    /// The bank within the channel, as [`Organisation::bank`] numbers them.
+    pub bank: u8,
+    /// The row.
+    pub row: u32,
+    /// The burst of the row.
+    pub column: u32,
+}
+
+/// An order of fields for one organisation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    organisation: Organisation,
+    pieces: Vec<Piece>,
+    /// Address bits that the fields cover, and bits of the row.
+    bits: u32,
+    row_bits: u32,
+}
+
+/// Adjacent address bits of one field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    field: Field,
+    /// Lowest bit in the address, lowest bit in the field, and how many.
+    shift: u32,
+    at: u32,
+    width: u32,
+}
+
+impl Mapping {
+    /// Parses an order of fields. Bank groups that are not named lie just below the banks; pseudo channels that are not named lie
+    /// where ranks are named, else just below the bank groups. So `RoBaRaCoCh` has the same meaning as in Ramulator.
+    ///
+    /// # Errors
+    /// For unknown, repeated and missing fields, and for parts that do not add up to their field.
+    pub fn parse(text: &str, organisation: &Organisation, channels: u32) -> Result<Self, MappingError> {
+        if !channels.is_power_of_two() {
+            return Err(MappingError::Channels(channels));
+        }
+        let o = organisation;
+        // Each field with the number of its bits, where one is given.
+        let mut order: Vec<(Field, Option<u32>)> = Vec::new();
+        let lower = text.to_ascii_lowercase();
+        let mut rest = lower.chars().peekable();
+        while rest.peek().is_some() {
+            let name: String = rest.by_ref().take(2).collect();
+            let (_, field) = FIELDS.into_iter().find(|(known, _)| *known == name).ok_or_else(|| MappingError::Unknown(name.clone()))?;
+            let mut part = None;
+            while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
+                part = Some(part.unwrap_or(0).min(99) * 10 + digit);
+                rest.next();
+            }
+            if part.is_none() && order.contains(&(field, None)) {
+                return Err(MappingError::Twice(name));
+            }
+            order.push((field, part));
+        }
+        let at = |order: &[(Field, Option<u32>)], field| order.iter().position(|(f, _)| *f == field);
+        for (name, field) in [("ro", Field::Row), ("ba", Field::Bank), ("co", Field::Column), ("ch", Field::Channel)] {
+            if at(&order, field).is_none() && !(field == Field::Channel && channels == 1) {
+                return Err(MappingError::Missing(name));
+            }
+        }
+        if let (None, Some(bank)) = (at(&order, Field::Group), at(&order, Field::Bank)) {
+            order.insert(bank + 1, (Field::Group, None));
+        }
+        if let (None, Some(above)) = (at(&order, Field::PseudoChannel), at(&order, Field::Rank).or_else(|| at(&order, Field::Group))) {
+            order.insert(above + 1, (Field::PseudoChannel, None));
+        }
+        let width_of = |field: Field| {
+            let count = match field {
+                Field::Channel => channels,
+                Field::PseudoChannel => o.pseudo_channels,
+                Field::Rank => 1,
+                Field::Group => o.bank_groups,
+                Field::Bank => o.banks,
+                Field::Row => o.rows,
+                Field::Column => o.columns,
+            };
+            count.trailing_zeros()
+        };
+        for (name, field) in FIELDS {
+            let parts: u32 = order.iter().filter(|(f, _)| *f == field).filter_map(|(_, part)| *part).sum();
+            let (width, open) = (width_of(field), order.contains(&(field, None)));
+            // A field that the device lacks has no bits to divide, so one order fits devices with and without bank groups.
+            if width > 0 && at(&order, field).is_some() && (parts > width || parts < width && !open) {
+                return Err(MappingError::Parts { field: name, width, parts });
+            }
+        }
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut shift = o.burst_bytes.trailing_zeros();
+        for &(field, part) in order.iter().rev() {
+            let at = pieces.iter().filter(|piece| piece.field == field).map(|piece| piece.width).sum();
+            let parts: u32 = order.iter().filter(|(f, _)| *f == field).filter_map(|(_, part)| *part).sum();
+            let whole = width_of(field);
+            let width = if whole == 0 { 0 } else { part.unwrap_or(whole - parts) };
+            match pieces.last_mut() {
+                Some(below) if below.field == field => below.width += width,
+                _ if width > 0 => pieces.push(Piece { field, shift, at, width }),
+                _ => {}
+            }
+            shift += width;
+        }
+        Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row) })
+    }
+
+    /// Where an address lies; bits above the highest field are ignored.
+    #[inline]
+    pub fn locate(&self, addr: Addr) -> Place {
+        let mut fields = [0u32; FIELDS.len()];
+        for piece in &self.pieces {
+            let bits = (addr.0 >> piece.shift & ((1 << piece.width) - 1)) as u32;
+            fields[piece.field as usize] |= bits << piece.at;
+        }
+        let field = |field: Field| fields[field as usize];
+        Place {
+            channel: field(Field::Channel),
+            bank: self.organisation.bank(field(Field::PseudoChannel), field(Field::Group), field(Field::Bank)) as u8,
+            row: field(Field::Row),
+            column: field(Field::Column),
+        }
+    }
+
+    /// The same, with the bits above the highest field added on top of the row: programs use addresses beyond the capacity of a
+    /// device, and no two addresses may share a location.
+    #[inline]
+    pub fn locate_beyond(&self, addr: Addr) -> Place {
+        let place = self.locate(addr);
+        Place { row: place.row | ((addr.0 >> self.bits) as u32) << self.row_bits, ..place }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::standard::Standard;
+
+    fn mapping(text: &str, standard: &str, channels: u32) -> Result<Mapping, MappingError> {
+        Mapping::parse(text, &Standard::named(standard).unwrap().organisation, channels)
+    }
+
+    #[test]
+    fn ramulators_order_puts_channels_lowest_and_bank_groups_below_banks() {
+        let map = mapping("RoBaRaCoCh", "ddr4-2400r", 2).unwrap();
+        let at = |bit: u32| map.locate(Addr(1 << bit));
+        assert_eq!(at(6), Place { channel: 1, bank: 0, row: 0, column: 0 });
+        assert_eq!(at(7).column, 1);
+        assert_eq!(at(7 + 7).bank, 4);
+        assert_eq!(at(7 + 9).bank, 1);
+        assert_eq!(at(7 + 11).row, 1);
+    }
+
+    #[test]
+    fn every_burst_has_a_place_of_its_own() {
+        for text in ["RoBaRaCoCh", "rochrababgco", "chrobabgpcco", "bgbapcrocoCh"] {
+            let map = mapping(text, "hbm2-2000", 4).unwrap();
+            let bit = |i: u32| map.locate(Addr(1 << i));
+            let places: BTreeSet<_> = (5..32).map(|i| (bit(i).channel, bit(i).bank, bit(i).row, bit(i).column)).collect();
+            assert_eq!(places.len(), 2 + 5 + 15 + 5, "{text}");
+        }
+    }
+
+    #[test]
+    fn orders_that_are_none_are_refused() {
+        assert_eq!(mapping("RoBaXxCo", "gddr6-14g", 1), Err(MappingError::Unknown("xx".into())));
+        assert_eq!(mapping("RoBaRoCo", "gddr6-14g", 1), Err(MappingError::Twice("ro".into())));
+        assert_eq!(mapping("RoBaCo", "gddr6-14g", 2), Err(MappingError::Missing("ch")));
+        assert_eq!(mapping("BaCoCh", "gddr6-14g", 2), Err(MappingError::Missing("ro")));
+        assert_eq!(mapping("RoBaCoCh", "gddr6-14g", 3), Err(MappingError::Channels(3)));
+        assert!(mapping("RoBaCo", "gddr6-14g", 1).is_ok());
+        let parts = |parts| Err(MappingError::Parts { field: "co", width: 6, parts });
+        assert_eq!(mapping("RoCo4BaCo3", "gddr6-14g", 1), parts(7));
+        assert_eq!(mapping("RoCo4BaCo1", "gddr6-14g", 1), parts(5));
+        assert_eq!(mapping("RoCoBaCo", "gddr6-14g", 1), Err(MappingError::Twice("co".into())));
+    }
+
+    #[test]
+    fn a_field_may_be_cut_into_parts() {
+        let map = mapping("RoBaCoBgPcCo1", "hbm2-2000", 1).unwrap();
+        let at = |bit: u32| map.locate(Addr(1 << bit));
+        let organisation = &Standard::named("hbm2-2000").unwrap().organisation;
+        assert_eq!(at(5).column, 1);
+        assert_eq!(u32::from(at(6).bank), organisation.bank(1, 0, 0));
+        assert_eq!(u32::from(at(7).bank), organisation.bank(0, 1, 0));
+        assert_eq!(at(9).column, 2);
+        assert_eq!(u32::from(at(13).bank), organisation.bank(0, 0, 1));
+        assert_eq!(at(15).row, 1);
+        // Neither bank groups nor pseudo channels: the column is whole again.
+        let map = mapping("RoBaCoBgPcCo1", "gddr5-hetero", 1).unwrap();
+        assert_eq!(map, mapping("RoBaCo", "gddr5-hetero", 1).unwrap());
+    }
+
+    #[test]
+    fn addresses_beyond_the_device_are_rows_of_their_own() {
+        let map = mapping("RoBaCo", "gddr5-hetero", 1).unwrap();
+        let low = map.locate_beyond(Addr(0x1234_5678));
+        let high = map.locate_beyond(Addr(1 << 40 | 0x1234_5678));
+        assert_eq!((low.bank, low.column), (high.bank, high.column));
+        assert_ne!(low.row, high.row);
+        assert_eq!(map.locate(Addr(1 << 40 | 0x1234_5678)), map.locate(Addr(0x1234_5678)));
+    }
+}

@@ -1,0 +1,178 @@
+//! The counts that energy depends on: events, and the cycles of SMs by state.
+//!
+//! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to those
+//! of the run.
+
+use warpshard_stats::{Counted, CounterInfo, IntervalRow, Outcome};
+
+use super::event::{Event, TERMS};
+
+/// Core cycles of all SMs together, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SmTime {
+    /// All states.
+    pub cycles: u64,
+    /// With a CTA resident.
+    pub resident: u64,
+    /// Paused: clock stopped.
+    pub paused: u64,
+    /// Paused with a CTA resident.
+    pub paused_resident: u64,
+    /// Power-gated.
+    pub gated: u64,
+}
+
+/// Events and time of a run or an interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Core cycles that passed.
+    pub cycles: u64,
+    /// Core cycles of the SMs by state.
+    pub sms: SmTime,
+    /// Number of occurrences of each event, indexed by `Event`.
+    pub events: [u64; Event::COUNT],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { cycles: 0, sms: SmTime::default(), events: [0; Event::COUNT] }
+    }
+}
+
+/// The destination of the value of a counter.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Event(Event),
+    Sm(fn(&mut SmTime) -> &mut u64),
+    Nowhere,
+}
+
+impl Place {
+    fn of(kind: &str, counter: &str) -> Self {
+        let sm: Option<fn(&mut SmTime) -> &mut u64> = match (kind, counter) {
+            ("sm", "cycles") => Some(|sms| &mut sms.cycles),
+            ("sm", "active_cycles") => Some(|sms| &mut sms.resident),
+            ("sm", "paused_cycles") => Some(|sms| &mut sms.paused),
+            ("sm", "paused_resident_cycles") => Some(|sms| &mut sms.paused_resident),
+            ("sm", "gated_cycles") => Some(|sms| &mut sms.gated),
+            _ => None,
+        };
+        match (sm, TERMS.iter().find(|term| term.kind == kind && term.counter == counter)) {
+            (Some(place), _) => Self::Sm(place),
+            (None, Some(term)) => Self::Event(term.event),
+            (None, None) => Self::Nowhere,
+        }
+    }
+
+    /// The same for a counter of a network. Meshes and crossbars both count flits, but only the flits of a crossbar are an
+    /// event.
+    fn among(kind: &str, meshed: bool, counter: &str) -> Self {
+        if meshed && counter == "flits" { Self::Nowhere } else { Self::of(kind, counter) }
+    }
+}
+
+impl Counts {
+    /// The counts of a run, from its first cycle to the cut at which all components stopped counting.
+    pub fn of(outcome: &Outcome) -> Self {
+        let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
+        // Kinds of components alternate in the list; components of one kind have the same counters.
+        let mut known: Vec<(&str, Columns)> = Vec::new();
+        for component in &outcome.components {
+            let place = known.iter().position(|(kind, _)| *kind == component.kind).unwrap_or_else(|| {
+                known.push((component.kind, Columns::default()));
+                known.len() - 1
+            });
+            let columns = &mut known[place].1;
+            columns.resolve(&component.counters, component.kind);
+            columns.add(&mut counts, component.counters.iter());
+        }
+        counts
+    }
+
+    /// The counts of the interval that ends with `row` and began at cycle `before`.
+    pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
+        Self::series(std::slice::from_ref(row), before).pop().unwrap_or_default()
+    }
+
+    /// The counts of each interval of a series; the first began at cycle `before`.
+    pub fn series(rows: &[IntervalRow], before: u64) -> Vec<Self> {
+        let mut columns = Columns::default();
+        let mut before = before;
+        let mut series = Vec::with_capacity(rows.len());
+        for row in rows {
+            if columns.places.len() != row.counters.len() {
+                let meshed = |kind: &str| row.counters.iter().any(|(other, counted)| *other == kind && counted.info.name == "hops");
+                columns.places = row.counters.iter().map(|(kind, counted)| Place::among(kind, meshed(kind), counted.info.name)).collect();
+            }
+            let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
+            columns.add(&mut counts, row.counters.iter().map(|(_, counted)| counted));
+            series.push(counts);
+            before = row.cycle;
+        }
+        series
+    }
+
+    /// Number of occurrences of an event.
+    pub fn get(&self, event: Event) -> u64 {
+        self.events[event as usize]
+    }
+
+    /// Sets the number of occurrences of an event, for counters from other sources.
+    pub fn set(&mut self, event: Event, times: u64) {
+        self.events[event as usize] = times;
+    }
+
+    /// Adds the counts of another part of the run.
+    pub fn add(&mut self, other: &Self) {
+        self.zip(other, |mine, theirs| *mine += theirs);
+    }
+
+    /// The counts since `earlier`, an earlier state of the same run.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut part = self.clone();
+        part.zip(earlier, |mine, theirs| *mine -= theirs);
+        part
+    }
+
+    fn zip(&mut self, other: &Self, each: impl Fn(&mut u64, u64)) {
+        each(&mut self.cycles, other.cycles);
+        let (mine, theirs) = (&mut self.sms, &other.sms);
+        each(&mut mine.cycles, theirs.cycles);
+        each(&mut mine.resident, theirs.resident);
+        each(&mut mine.paused, theirs.paused);
+        each(&mut mine.paused_resident, theirs.paused_resident);
+        each(&mut mine.gated, theirs.gated);
+        self.events.iter_mut().zip(other.events).for_each(|(mine, theirs)| each(mine, theirs));
+    }
+}
+
+/// The destinations of a list of counters, kept for the next components with the same list.
+#[derive(Debug, Default)]
+struct Columns {
+    infos: Vec<&'static CounterInfo>,
+    places: Vec<Place>,
+}
+
+impl Columns {
+    /// Looks up the destinations of the counters of a component, unless they are those of the one before.
+    fn resolve(&mut self, counters: &[Counted], kind: &str) {
+        let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
+        if self.infos.len() == counters.len() && self.infos.iter().zip(counters).all(|(known, counted)| same(known, counted)) {
+            return;
+        }
+        let meshed = counters.iter().any(|counted| counted.info.name == "hops");
+        self.infos = counters.iter().map(|counted| counted.info).collect();
+        self.places = self.infos.iter().map(|info| Place::among(kind, meshed, info.name)).collect();
+    }
+
+    fn add<'a>(&self, counts: &mut Counts, values: impl Iterator<Item = &'a Counted>) {
+        for (place, counted) in self.places.iter().zip(values) {
+            match place {
+                Place::Event(event) => counts.events[*event as usize] += counted.value,
+                Place::Sm(field) => *field(&mut counts.sms) += counted.value,
+                Place::Nowhere => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! From counters to joules.
+//!
+//! Input: the counters of a run, an interval or real hardware ([`Counts`]), a machine, and a set of published event energies
+//! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each. Everything is a pure function of its
+//! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this module.
+#![forbid(unsafe_code)]
+
+mod breakdown;
+mod component;
+mod counts;
+mod event;
+mod model;
+mod owners;
+mod set;
+#[cfg(test)]
+mod tests;
+
+pub use breakdown::Breakdown;
+pub use component::Component;
+pub use counts::{Counts, SmTime};
+pub use event::{Event, TERMS, Term};
+pub use model::Model;
+pub use set::{EnergySet, builtin_sets};

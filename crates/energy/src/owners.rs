@@ -1,0 +1,94 @@
+//! What the energy of events was spent for: which kernel launch, and which application where several share the GPU.
+//!
+//! In: the counters of kernels, and what LLC slices count by application. Out: joules of each, which sum to those of all events. What SMs
+//! count by kernel is exact. Other events of the SMs go by warp instructions, those of networks, links and LLC by LLC accesses, those of DRAM by its
+//! sectors. Clocks and what is spent at rest belong to nobody.
+
+use warpshard_stats::{Counted, Outcome, components};
+
+use super::counts::Counts;
+use super::event::{Event, TERMS};
+use super::model::Model;
+
+/// What one owner did.
+#[derive(Clone, Default)]
+struct Work<'a> {
+    /// The counters of its kernels.
+    kernels: Vec<&'a [Counted]>,
+    llc_accesses: u64,
+    dram_sectors: u64,
+}
+
+impl Work<'_> {
+    fn sum(&self, wanted: &dyn Fn(&str) -> bool) -> u64 {
+        self.kernels.iter().map(|counters| total(counters, wanted)).sum()
+    }
+}
+
+const ACCESSES: [&str; 1] = ["llc_accesses"];
+const SECTORS: [&str; 2] = ["dram_reads", "dram_writes"];
+
+impl Model {
+    /// Joules of the events of each kernel launch.
+    pub fn by_kernel(&self, outcome: &Outcome) -> Vec<f64> {
+        let work = outcome.kernels.iter().map(|kernel| {
+            let of = |names: &[&str]| total(&kernel.counters, &|name| names.contains(&name));
+            Work { kernels: vec![&kernel.counters], llc_accesses: of(&ACCESSES), dram_sectors: of(&SECTORS) }
+        });
+        self.divided(outcome, &work.collect::<Vec<_>>())
+    }
+
+    /// Joules of the events of each application, with all its executions; empty where one application had the GPU.
+    pub fn by_application(&self, outcome: &Outcome) -> Vec<f64> {
+        let mut work = vec![Work::default(); outcome.applications.len()];
+        for kernel in &outcome.kernels {
+            if let Some(work) = work.get_mut(kernel.app.index()) {
+                work.kernels.push(&kernel.counters);
+            }
+        }
+        let count = work.len();
+        for component in outcome.components.iter().filter(|component| component.kind == components::APPLICATION_LLC) {
+            let of = |names: &[&str]| total(&component.counters, &|name| names.contains(&name));
+            let work = &mut work[component.id as usize % count];
+            work.llc_accesses += of(&ACCESSES);
+            work.dram_sectors += of(&SECTORS);
+        }
+        self.divided(outcome, &work)
+    }
+
+    /// The joules of all events, divided among those who did `work`.
+    fn divided(&self, outcome: &Outcome, work: &[Work]) -> Vec<f64> {
+        let counts = Counts::of(outcome);
+        let instructions: Vec<u64> = work.iter().map(|work| work.sum(&|name| name == "warp_instructions")).collect();
+        let accesses: Vec<u64> = work.iter().map(|work| work.llc_accesses).collect();
+        let sectors: Vec<u64> = work.iter().map(|work| work.dram_sectors).collect();
+        let mut joules = vec![0.0; work.len()];
+        for event in Event::ALL {
+            let terms = || TERMS.iter().filter(move |term| term.event == event);
+            let kind = terms().next().map_or("", |term| term.kind);
+            let own = |work: &Work| if kind == "sm" { work.sum(&|name| terms().any(|term| term.counter == name)) } else { 0 };
+            let own: Vec<u64> = work.iter().map(own).collect();
+            let shared = counts.get(event).saturating_sub(own.iter().sum()) as f64;
+            let by = match kind {
+                "sm" => &instructions,
+                "dram" => &sectors,
+                _ => &accesses,
+            };
+            let each = self.joules(event);
+            for ((joules, own), part) in joules.iter_mut().zip(own).zip(shares(by)) {
+                *joules += each * (own as f64 + shared * part);
+            }
+        }
+        joules
+    }
+}
+
+fn total(counters: &[Counted], wanted: &dyn Fn(&str) -> bool) -> u64 {
+    counters.iter().filter(|counted| wanted(counted.info.name)).map(|counted| counted.value).sum()
+}
+
+/// The parts of a whole, equal where there is nothing to go by.
+fn shares(by: &[u64]) -> impl Iterator<Item = f64> {
+    let (all, count) = (by.iter().sum::<u64>() as f64, by.len() as f64);
+    by.iter().map(move |one| if all > 0.0 { *one as f64 / all } else { 1.0 / count })
+}

@@ -1,0 +1,270 @@
+//! Sets of event energies and leakages, read from TOML.
+//!
+//! Input: a built-in name or the path of a file. Output: an [`EnergySet`] in which every value is given, finite and not
+//! negative. The key of a value ends in its unit: `_pj` is picojoules per event, `_pj_byte` picojoules per byte of the access,
+//! `_watts` watts.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use warpshard_config::Machine;
+use warpshard_configs::{File, Files, Kind};
+use warpshard_stats::Outcome;
+
+use super::{Breakdown, Counts, Model};
+
+/// The names of the built-in sets.
+pub fn builtin_sets() -> impl Iterator<Item = &'static str> {
+    Files::core().names(Kind::Energy)
+}
+
+macro_rules! part {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[$field_doc])* pub $field: f64,)* }
+
+        impl $name {
+            fn visit(&self, see: &mut dyn FnMut(&'static str, f64)) {
+                $(see(stringify!($field), self.$field);)*
+            }
+        }
+    };
+}
+
+part! {
+    /// Static power and clock of an SM.
+    SmPart {
+        /// Leakage of an SM that is not power-gated.
+        static_watts,
+        /// Additional leakage with a resident CTA, from lanes that are otherwise off.
+        resident_watts,
+        /// Clock, per cycle with a resident CTA.
+        clock_pj,
+        /// Clock, per cycle without a resident CTA.
+        idle_clock_pj,
+    }
+}
+part! {
+    /// Instructions, per warp instruction (issue), fetch, or active lane (the others).
+    InstructionPart {
+        /// Decoding, scoreboard and scheduler, per warp instruction.
+        issue_pj,
+        /// A fetch from the instruction cache.
+        fetch_pj,
+        /// Integer arithmetic.
+        integer_pj,
+        /// Moves, conversions, votes, shuffles.
+        move_pj,
+        /// Single precision.
+        float_pj,
+        /// Double precision.
+        double_pj,
+        /// Special functions.
+        special_pj,
+        /// A lane's share of a matrix instruction.
+        tensor_pj,
+        /// Texture instructions.
+        texture_pj,
+        /// A lane's share of an instruction of the uniform datapath.
+        uniform_pj,
+        /// Branches, fences, barriers, exits.
+        control_pj,
+        /// The address of a memory access.
+        address_pj,
+    }
+}
+part! {
+    /// The register file, per register of a whole warp (128 bytes).
+    RegisterPart {
+        /// A read, including the transfer to the collector.
+        read_pj,
+        /// A write.
+        write_pj,
+    }
+}
+part! {
+    /// Shared memory.
+    SharedPart {
+        /// A pass over the banks: conflict detection and crossbar control.
+        pass_pj,
+        /// A word of four bytes.
+        word_pj,
+    }
+}
+part! {
+    /// The constant cache.
+    ConstantPart {
+        /// An access.
+        access_pj,
+    }
+}
+part! {
+    /// The L1 data cache. An access moves a line of 128 bytes, or a sector of 32 where the coalescer makes requests of sectors.
+    L1Part {
+        /// Tags, per access.
+        tag_pj,
+        /// Reading data.
+        read_pj_byte,
+        /// Writing data.
+        write_pj_byte,
+    }
+}
+part! {
+    /// The networks.
+    NocPart {
+        /// A byte through a crossbar with its buffers.
+        crossbar_pj_byte,
+        /// A byte into and out of a router's buffer.
+        buffer_pj_byte,
+        /// A byte through a router's switch.
+        switch_pj_byte,
+        /// A byte over the link between two routers.
+        link_pj_byte,
+        /// Static power per port (of an SM, CPU core or slice), both subnets.
+        static_watts,
+    }
+}
+part! {
+    /// The LLC. An access moves a sector of 32 bytes, or a line of 128 where lines have no sectors.
+    LlcPart {
+        /// Tags, per access.
+        tag_pj,
+        /// Reading data.
+        read_pj_byte,
+        /// Writing data.
+        write_pj_byte,
+        /// The arithmetic of an atomic access.
+        atomic_pj,
+        /// Leakage per MiB.
+        static_watts_mib,
+    }
+}
+part! {
+    /// DRAM. A burst is spread over all devices of a channel.
+    DramPart {
+        /// Opening and closing a row, per device.
+        activate_pj,
+        /// Reading, with pins and memory controller.
+        read_pj_byte,
+        /// Writing, with pins and memory controller.
+        write_pj_byte,
+        /// A refresh of all banks, per device.
+        refresh_pj,
+        /// Background power per device, including refreshes where the channel model has none.
+        background_watts,
+        /// Bytes of a burst per device.
+        device_burst_bytes,
+        /// Static power of the memory controller of a channel.
+        controller_watts,
+    }
+}
+part! {
+    /// The board.
+    BoardPart {
+        /// Constant power.
+        constant_watts,
+    }
+}
+
+/// Energies of events and leakages of a technology.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergySet {
+    /// A one-line description.
+    pub summary: String,
+    /// The core voltage at which the values hold, in volts.
+    pub reference_volts: f64,
+    /// SMs.
+    pub sm: SmPart,
+    /// Instructions.
+    pub instruction: InstructionPart,
+    /// The register file.
+    pub registers: RegisterPart,
+    /// Shared memory.
+    pub shared: SharedPart,
+    /// The constant cache.
+    pub constant: ConstantPart,
+    /// The L1.
+    pub l1: L1Part,
+    /// The networks.
+    pub noc: NocPart,
+    /// The LLC.
+    pub llc: LlcPart,
+    /// DRAM and its controllers.
+    pub dram: DramPart,
+    /// The board.
+    pub board: BoardPart,
+}
+
+impl EnergySet {
+    /// A built-in set by its name, or the set in a file, when the name contains a `/` or ends in `.toml`.
+    ///
+    /// # Errors
+    /// A message for the user: an unknown name, with the known ones; a file that cannot be read; or what is wrong in it.
+    pub fn named(name: &str) -> Result<Self, String> {
+        if name.contains('/') || name.ends_with(".toml") {
+            let text = warpshard_config::input::read_text(Path::new(name))
+                .map_err(|error| format!("cannot read the energy set `{name}`: {error}"))?;
+            return Self::from_text(name, &text);
+        }
+        match Files::core().find(Kind::Energy, name) {
+            Some(File { name, text, .. }) => Self::from_text(name, text),
+            None => {
+                let known: Vec<&str> = builtin_sets().collect();
+                Err(format!(
+                    "unknown energy set \"{name}\"; built-in sets: {}, or \"none\"; a file is given by a path with a `/` or ending in `.toml`",
+                    known.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// The set in a text; messages refer to it as `name`.
+    ///
+    /// # Errors
+    /// A message that names the key, or the line, and what is wrong.
+    pub fn from_text(name: &str, text: &str) -> Result<Self, String> {
+        let set: Self = toml::from_str(text).map_err(|error| format!("energy set `{name}`: {}", error.to_string().trim_end()))?;
+        let mut wrong = Vec::new();
+        set.visit(&mut |table, key, value| {
+            if !(value.is_finite() && value >= 0.0) {
+                wrong.push(format!("`{table}{key}` is {value}, expected a number that is not negative"));
+            }
+        });
+        if set.reference_volts <= 0.0 {
+            wrong.push(format!("`reference_volts` is {}, expected a voltage above 0", set.reference_volts));
+        }
+        if set.dram.device_burst_bytes < 1.0 {
+            wrong.push(format!("`dram.device_burst_bytes` is {}, expected at least 1", set.dram.device_burst_bytes));
+        }
+        if wrong.is_empty() { Ok(set) } else { Err(format!("energy set `{name}`: {}", wrong.join("; "))) }
+    }
+
+    /// Calls `see` for every value with its table (and a dot) and its key.
+    pub fn visit(&self, see: &mut dyn FnMut(&'static str, &'static str, f64)) {
+        see("", "reference_volts", self.reference_volts);
+        self.sm.visit(&mut |key, value| see("sm.", key, value));
+        self.instruction.visit(&mut |key, value| see("instruction.", key, value));
+        self.registers.visit(&mut |key, value| see("registers.", key, value));
+        self.shared.visit(&mut |key, value| see("shared.", key, value));
+        self.constant.visit(&mut |key, value| see("constant.", key, value));
+        self.l1.visit(&mut |key, value| see("l1.", key, value));
+        self.noc.visit(&mut |key, value| see("noc.", key, value));
+        self.llc.visit(&mut |key, value| see("llc.", key, value));
+        self.dram.visit(&mut |key, value| see("dram.", key, value));
+        self.board.visit(&mut |key, value| see("board.", key, value));
+    }
+
+    /// The energy of a whole run of `machine`, at the voltage that the machine names.
+    pub fn breakdown(&self, outcome: &Outcome, machine: &Machine) -> Breakdown {
+        self.breakdown_of(&Counts::of(outcome), machine)
+    }
+
+    /// The energy of what was counted: a run, an interval, or the difference of two states of a run.
+    pub fn breakdown_of(&self, counts: &Counts, machine: &Machine) -> Breakdown {
+        Model::new(self.clone(), machine).breakdown(counts)
+    }
+}

@@ -1,0 +1,239 @@
+//! The laws from counts to joules, by cases that are worked out by hand.
+
+use warpshard_config::Machine;
+
+use super::*;
+
+/// A set whose values are all different and easy to multiply.
+const SET: &str = r#"
+summary = "for tests"
+reference_volts = 1.0
+[sm]
+static_watts = 2.0
+resident_watts = 0.5
+clock_pj = 100.0
+idle_clock_pj = 10.0
+[instruction]
+issue_pj = 50.0
+fetch_pj = 25.0
+integer_pj = 1.0
+move_pj = 2.0
+float_pj = 10.0
+double_pj = 40.0
+special_pj = 30.0
+tensor_pj = 60.0
+texture_pj = 5.0
+uniform_pj = 3.0
+control_pj = 0.25
+address_pj = 1.5
+[registers]
+read_pj = 100.0
+write_pj = 120.0
+[shared]
+pass_pj = 20.0
+word_pj = 4.0
+[constant]
+access_pj = 15.0
+[l1]
+tag_pj = 8.0
+read_pj_byte = 2.0
+write_pj_byte = 3.0
+[noc]
+crossbar_pj_byte = 10.0
+buffer_pj_byte = 1.0
+switch_pj_byte = 2.0
+link_pj_byte = 4.0
+static_watts = 0.1
+[llc]
+tag_pj = 12.0
+read_pj_byte = 5.0
+write_pj_byte = 6.0
+atomic_pj = 7.0
+static_watts_mib = 1.5
+[dram]
+activate_pj = 1000.0
+read_pj_byte = 20.0
+write_pj_byte = 30.0
+refresh_pj = 5000.0
+background_watts = 0.2
+device_burst_bytes = 32.0
+controller_watts = 0.75
+[board]
+constant_watts = 7.0
+"#;
+
+/// Four SMs at 1000 MHz, two partitions of two slices, a crossbar.
+fn tiny() -> Model {
+    let machine = Machine::load("tiny", &[]).unwrap().machine;
+    Model::new(EnergySet::from_text("test", SET).unwrap(), &machine)
+}
+
+fn close(value: f64, expected: f64) {
+    assert!((value - expected).abs() <= expected.abs() * 1e-12 + 1e-24, "{value} instead of {expected}");
+}
+
+/// `cycles` core cycles of all four SMs in which nothing happens, without a CTA.
+fn idle(cycles: u64) -> Counts {
+    Counts { cycles, sms: SmTime { cycles: 4 * cycles, ..SmTime::default() }, ..Counts::default() }
+}
+
+#[test]
+fn events_cost_what_the_set_says() {
+    let model = tiny();
+    let mut counts = idle(0);
+    counts.set(Event::Issue, 3);
+    counts.set(Event::FloatLane, 64);
+    counts.set(Event::RegisterRead, 2);
+    counts.set(Event::RegisterWrite, 1);
+    let energy = model.breakdown(&counts);
+    close(energy.get(Component::FrontEnd), 150e-12);
+    close(energy.get(Component::Float), 640e-12);
+    close(energy.get(Component::Registers), 320e-12);
+    close(energy.total(), 1110e-12);
+    assert_eq!(energy.mean_watts(), 0.0, "no time has passed");
+}
+
+#[test]
+fn caches_and_memory_pay_by_the_bytes_that_they_move() {
+    let model = tiny();
+    // A sector of 32 bytes each: tiny has Volta's coalescer, sectored lines and a crossbar.
+    close(model.joules(Event::L1Read), (8.0 + 64.0) * 1e-12);
+    close(model.joules(Event::L1Miss), (8.0 + 64.0 + 96.0) * 1e-12);
+    close(model.joules(Event::L1Write), (8.0 + 96.0) * 1e-12);
+    close(model.joules(Event::LlcRead), (12.0 + 160.0) * 1e-12);
+    close(model.joules(Event::LlcMiss), (12.0 + 160.0 + 192.0) * 1e-12);
+    close(model.joules(Event::Crossbar), 320e-12);
+    let fermi = Model::new(model.set.clone(), &Machine::load("m2090", &[]).unwrap().machine);
+    close(fermi.joules(Event::L1Read), (8.0 + 256.0) * 1e-12);
+    let mesh = Model::new(model.set, &Machine::load("hetero", &[]).unwrap().machine);
+    close(mesh.joules(Event::Hop), 7.0 * 32.0 * 1e-12);
+}
+
+#[test]
+fn a_burst_pays_for_its_bytes_and_a_row_for_its_devices() {
+    let mut machine = Machine::load("m2090", &[]).unwrap().machine;
+    machine.mem.dram.control = None;
+    (machine.mem.dram.bus_bytes, machine.mem.dram.burst) = (8, 8);
+    let model = Model::new(EnergySet::from_text("test", SET).unwrap(), &machine);
+    close(model.joules(Event::DramRead), 64.0 * 20e-12);
+    close(model.joules(Event::DramWrite), 64.0 * 30e-12);
+    close(model.joules(Event::Activate), 2000e-12);
+    close(model.joules(Event::Refresh), 10_000e-12);
+}
+
+#[test]
+fn an_sm_pays_for_its_state() {
+    let model = tiny();
+    let sm = |sms: SmTime| {
+        let energy = model.breakdown(&Counts { cycles: 1000, sms, ..Counts::default() });
+        (energy.get(Component::SmStatic), energy.get(Component::SmClock))
+    };
+    // 1000 cycles of a clock of 1000 MHz are a microsecond.
+    let all = SmTime { cycles: 1000, ..SmTime::default() };
+    let (leak, clock) = sm(all);
+    close(leak, 2e-6);
+    close(clock, 10_000e-12);
+    let (leak, clock) = sm(SmTime { resident: 1000, ..all });
+    close(leak, 2.5e-6);
+    close(clock, 100_000e-12);
+    let (leak, clock) = sm(SmTime { resident: 1000, paused: 1000, paused_resident: 1000, ..all });
+    close(leak, 2.5e-6);
+    close(clock, 0.0);
+    assert_eq!(sm(SmTime { gated: 1000, ..all }), (0.0, 0.0), "an SM that is gated all the time leaks nothing");
+    let (leak, clock) = sm(SmTime { cycles: 1000, resident: 600, paused: 300, paused_resident: 200, gated: 50 });
+    close(leak, (950.0 * 2.0 + 600.0 * 0.5) * 1e-9);
+    close(clock, (400.0 * 100.0 + (1000.0 - 50.0 - 300.0 - 400.0) * 10.0) * 1e-12);
+}
+
+#[test]
+fn what_is_paid_for_time_alone_follows_the_size_of_the_machine() {
+    let model = tiny();
+    let energy = model.breakdown(&idle(2000));
+    let machine = Machine::load("tiny", &[]).unwrap().machine;
+    let llc_bytes = 4.0 * f64::from(machine.mem.llc.sets * machine.mem.llc.ways * 128);
+    close(energy.seconds, 2e-6);
+    close(energy.get(Component::Board), 14e-6);
+    close(energy.get(Component::NocStatic), 0.1 * 8.0 * 2e-6);
+    close(energy.get(Component::LlcStatic), 1.5 * llc_bytes / 1_048_576.0 * 2e-6);
+    close(energy.get(Component::ControllerStatic), 0.75 * 2.0 * 2e-6);
+    close(energy.mean_watts(), energy.total() / 2e-6);
+    close(energy.at_rest() + energy.get(Component::SmClock), energy.total());
+}
+
+#[test]
+fn twice_the_voltage_is_four_times_the_dynamic_and_twice_the_leaking_energy() {
+    let mut counts = idle(1000);
+    Event::ALL.iter().enumerate().for_each(|(i, event)| counts.set(*event, 1 + i as u64));
+    counts.sms.resident = 1700;
+    let (one, two) = (tiny().breakdown(&counts), tiny().at_volts(2.0).breakdown(&counts));
+    for component in Component::ALL {
+        let factor = match component {
+            Component::Dram | Component::DramBackground | Component::Board => 1.0,
+            component if component.is_static() => 2.0,
+            _ => 4.0,
+        };
+        close(two.get(component), factor * one.get(component));
+    }
+}
+
+#[test]
+fn half_the_frequency_doubles_what_is_paid_for_time_and_nothing_else() {
+    let mut machine = Machine::load("tiny", &[]).unwrap().machine;
+    machine.clocks.core.0 /= 2;
+    let slow = Model::new(EnergySet::from_text("test", SET).unwrap(), &machine);
+    let mut counts = idle(1000);
+    counts.set(Event::Issue, 77);
+    let (fast, slow) = (tiny().breakdown(&counts), slow.breakdown(&counts));
+    close(slow.at_rest(), 2.0 * fast.at_rest());
+    close(slow.total() - slow.at_rest(), fast.total() - fast.at_rest());
+}
+
+#[test]
+fn differences_and_sums_of_counts_cost_the_differences_and_sums() {
+    let model = tiny();
+    let mut early = idle(300);
+    early.set(Event::DramRead, 5);
+    let mut late = early.clone();
+    late.add(&idle(700));
+    late.set(Event::DramRead, 9);
+    let part = late.since(&early);
+    assert_eq!((part.cycles, part.get(Event::DramRead)), (700, 4));
+    close(model.breakdown(&early).total() + model.breakdown(&part).total(), model.breakdown(&late).total());
+}
+
+#[test]
+fn the_machine_names_set_and_voltage() {
+    let mut machine = Machine::load("v100", &[]).unwrap().machine;
+    let model = Model::of(&machine).unwrap().unwrap();
+    assert_eq!((model.name.as_str(), model.volts), ("volta-12nm", model.set.reference_volts));
+    machine.energy.millivolts = 800;
+    assert_eq!(Model::of(&machine).unwrap().unwrap().volts, 0.8);
+    machine.energy.set = "none".to_owned();
+    assert_eq!(Model::of(&machine), Ok(None));
+    machine.energy.set = "volta".to_owned();
+    assert!(Model::of(&machine).unwrap_err().contains("built-in sets: fermi-40nm, volta-12nm"));
+}
+
+#[test]
+fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
+    for name in builtin_sets() {
+        assert!(!EnergySet::named(name).unwrap().summary.is_empty());
+    }
+    let wrong = |from: &str, to: &str| EnergySet::from_text("x.toml", &SET.replace(from, to)).unwrap_err();
+    assert!(wrong("issue_pj = 50.0\n", "").contains("issue_pj"));
+    assert!(wrong("issue_pj = 50.0", "issue_pj = 50.0\nspeed = 1").contains("speed"));
+    assert!(wrong("issue_pj = 50.0", "issue_pj = -1").contains("`instruction.issue_pj` is -1"));
+    assert!(wrong("issue_pj = 50.0", "issue_pj = inf").contains("`instruction.issue_pj` is inf"));
+    assert!(wrong("reference_volts = 1.0", "reference_volts = 0").contains("above 0"));
+    assert!(EnergySet::named("no/such.toml").unwrap_err().contains("cannot read"));
+}
+
+#[test]
+fn machines_that_ship_with_the_program_name_sets_that_there_are() {
+    for machine in warpshard_config::builtin_machines(warpshard_configs::Files::core()) {
+        let loaded = Machine::load(machine.name, &[]).unwrap().machine;
+        let model = Model::of(&loaded).unwrap();
+        // GPUs with unlike core clocks have no energy.
+        assert_eq!(model.is_none(), ["tiny", "v100-p100"].contains(&machine.name), "{}", machine.name);
+    }
+}

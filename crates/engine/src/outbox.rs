@@ -1,0 +1,215 @@
+//! How a unit sends: the routes of a machine's links, and the outbox that collects messages and events until the epoch ends.
+//!
+//! In: messages on links, events. Out: the messages in batches, one batch per destination, each in the order of sending. All times
+//! are the units' local ones: a message sent at the sender's time t is visible at the receiver's first edge at or after
+//! t + latency. Retiming shifts when units are simulated, never these times.
+
+use std::sync::Arc;
+
+use warpshard_base::{ClockDomain, Cycle, LinkId, Slots, Tick, UnitId};
+
+/// A link as its sender needs it: the receiver and the arrival time of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The receiving unit.
+    pub to: UnitId,
+    /// Clock of the sender.
+    pub from_clock: ClockDomain,
+    /// Clock of the receiver.
+    pub to_clock: ClockDomain,
+    /// Latency in base ticks, at least 1.
+    pub latency: Tick,
+}
+
+impl Route {
+    /// The receiver's cycle in which a message sent at the sender's cycle `now` becomes visible.
+    #[inline]
+    pub fn arrival(&self, now: Cycle) -> Cycle {
+        self.to_clock.edge_at_or_after(Tick(self.from_clock.tick(now).0 + self.latency.0))
+    }
+}
+
+/// A message in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct Sent<P> {
+    /// The link it travels on.
+    pub link: LinkId,
+    /// Low half of the receiver's cycle of arrival; [`Sent::arrival`] restores the rest.
+    pub at: u32,
+    /// What it carries.
+    pub payload: P,
+}
+
+impl<P> Sent<P> {
+    /// The receiver's full cycle of arrival, given the receiver's present `now`, which is less than 2^31 cycles away.
+    #[inline]
+    pub fn arrival(&self, now: Cycle) -> Cycle {
+        now.nearest(self.at)
+    }
+}
+
+/// An event that a unit reported to the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Event<E> {
+    /// Who reported it.
+    pub unit: UnitId,
+    /// When it happened, in base ticks of the unit's local time.
+    pub at: Tick,
+    /// What happened.
+    pub kind: E,
+}
+
+/// A link as the outbox looks it up for every message.
+#[derive(Clone, Copy, Debug)]
+struct LinkEntry {
+    /// The batch that its messages go to.
+    batch: u16,
+    /// Whether both ends have the same clock, so that every message takes `cycles`.
+    same_clock: bool,
+    cycles: u32,
+}
+
+impl LinkEntry {
+    fn new(route: &Route, batch_of: &[u16]) -> Self {
+        let cycles = route.arrival(Cycle(0)).0;
+        let same_clock = route.from_clock == route.to_clock && cycles <= u64::from(u32::MAX);
+        Self { batch: batch_of[route.to.index()], same_clock, cycles: cycles as u32 }
+    }
+}
+
+/// The messages to the units that share a batch.
+#[derive(Clone, Debug)]
+pub struct Batch<P> {
+    /// The messages. Has no allocation while it is empty, so that the first message takes the slow path and is noticed.
+    messages: Vec<Sent<P>>,
+    /// The allocation that `messages` takes with its first message.
+    spare: Vec<Sent<P>>,
+}
+
+impl<P> Batch<P> {
+    /// Moves all messages, in the order of sending, into `into`, which is empty and whose allocation is kept for reuse.
+    #[inline]
+    pub fn collect(&mut self, into: &mut Vec<Sent<P>>) {
+        debug_assert!(into.is_empty(), "messages are collected into a list that is not empty");
+        self.spare = std::mem::replace(into, std::mem::take(&mut self.messages));
+    }
+}
+
+/// What units send while they are stepped, in batches: one per receiving unit, so that a unit gets all its messages at once, or
+/// one for several units.
+#[derive(Debug)]
+pub struct Outbox<P, E> {
+    routes: Arc<[Route]>,
+    links: Slots<LinkEntry>,
+    batches: Slots<Batch<P>>,
+    batch_count: usize,
+    /// The batches that are not empty, in the order of their first messages.
+    filled: Vec<u16>,
+    events: Vec<Event<E>>,
+    unit: UnitId,
+    clock: ClockDomain,
+}
+
+impl<P: Copy, E> Outbox<P, E> {
+    /// An outbox over all links of a machine; messages to a unit go to batch `batch_of[unit]` of `batches`.
+    pub fn new(routes: Arc<[Route]>, batch_of: Vec<u16>, batches: usize) -> Self {
+        let mut links = Slots::new(routes.len(), LinkEntry { batch: 0, same_clock: false, cycles: 0 });
+        (0..).zip(&*routes).for_each(|(link, route)| *links.get_mut(link) = LinkEntry::new(route, &batch_of));
+        Self {
+            routes,
+            links,
+            batches: Slots::new(batches, Batch { messages: Vec::new(), spare: Vec::new() }),
+            batch_count: batches,
+            filled: Vec::with_capacity(batches),
+            events: Vec::new(),
+            unit: UnitId(0),
+            clock: ClockDomain { period: 1 },
+        }
+    }
+
+    /// Sets the unit that sends from now on, and its clock.
+    #[inline]
+    pub fn set_sender(&mut self, unit: UnitId, clock: ClockDomain) {
+        self.unit = unit;
+        self.clock = clock;
+    }
+
+    /// Sends `payload` on `link` at the sender's cycle `now`.
+    // Called for every message from few places; without inlining the payload is written twice.
+    #[inline(always)]
+    pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
+        self.send_with(link, now, || payload);
+    }
+
+    /// Sends the payload that `payload` returns: one that lies in memory is then copied once, straight to its place.
+    // As `send`.
+    #[inline(always)]
+    pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
+        debug_assert!(link.index() < self.routes.len(), "{link} of {}", self.routes.len());
+        let entry = *self.links.get(u32::from(link.0));
+        let at = if entry.same_clock { (now.0 as u32).wrapping_add(entry.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
+        let batch = self.batches.get_mut(u32::from(entry.batch));
+        // Two branches that share nothing after this point, so that the payload is copied once where there is room.
+        if batch.messages.len() == batch.messages.capacity() {
+            grow_and_push(batch, &mut self.filled, entry.batch, Sent { link, at, payload: payload() });
+        } else {
+            batch.messages.push(Sent { link, at, payload: payload() });
+        }
+    }
+
+    /// Reports to the coordinator that something happened at the sender's cycle `now`.
+    #[inline]
+    pub fn event(&mut self, now: Cycle, kind: E) {
+        self.events.push(Event { unit: self.unit, at: self.clock.tick(now), kind });
+    }
+
+    /// The messages of one batch, in the order of sending; the caller empties the vector. For callers that visit every batch.
+    pub fn batch(&mut self, number: usize) -> &mut Vec<Sent<P>> {
+        debug_assert!(number < self.batch_count, "batch {number} of {}", self.batch_count);
+        self.filled.clear();
+        &mut self.batches.get_mut(number as u32).messages
+    }
+
+    /// The numbers of the batches that are not empty, and all batches. The caller [collects](Batch::collect) them and clears the list.
+    #[inline]
+    pub fn filled_batches(&mut self) -> (&mut Vec<u16>, &mut Slots<Batch<P>>) {
+        (&mut self.filled, &mut self.batches)
+    }
+
+    /// The events reported so far; the caller empties the vector.
+    #[inline]
+    pub fn events(&mut self) -> &mut Vec<Event<E>> {
+        &mut self.events
+    }
+}
+
+/// Adds a message to a batch that has no room, and notes the batch if this is its first message.
+// Rare, therefore not inlined: the hot path asks one question per message.
+#[cold]
+#[inline(never)]
+fn grow_and_push<P>(batch: &mut Batch<P>, filled: &mut Vec<u16>, number: u16, sent: Sent<P>) {
+    if batch.messages.capacity() == 0 {
+        filled.push(number);
+        batch.messages = std::mem::take(&mut batch.spare);
+    }
+    batch.messages.push(sent);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_arrives_at_the_first_edge_after_its_latency() {
+        let route = Route { to: UnitId(0), from_clock: ClockDomain { period: 7 }, to_clock: ClockDomain { period: 10 }, latency: Tick(14) };
+        assert_eq!(route.arrival(Cycle(3)), Cycle(4));
+    }
+
+    #[test]
+    fn the_low_half_of_an_arrival_cycle_restores_the_whole() {
+        let message = |at: u64| Sent { link: LinkId(0), at: at as u32, payload: () };
+        let now = Cycle(0x3_ffff_fff0);
+        assert_eq!(message(0x4_0000_0005).arrival(now), Cycle(0x4_0000_0005));
+        assert_eq!(message(0x3_ffff_ffe0).arrival(now), Cycle(0x3_ffff_ffe0));
+    }
+}

@@ -1,0 +1,159 @@
+//! Lookahead and retiming: how far units can be simulated without messages from each other.
+//!
+//! A unit b is simulated at local time `global - offset(b)`. A message over a link of latency L from a to b, sent at
+//! global time g, is then needed at global time `g + L + offset(b) - offset(a)`. The offsets are chosen so that the least
+//! of these spans, the lookahead, is as large as possible: no larger than the mean latency of any loop of links. Local times,
+//! and so everything simulated, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
+//! Algorithmica 1991, for circuits).
+
+use warpshard_base::Tick;
+
+use super::Unit;
+use super::plan::{Latency, Plan};
+
+/// The offsets at which the units of a plan are simulated, and the lookahead that follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retiming {
+    /// Lookahead in cycles of the reference clock.
+    pub lookahead: u64,
+    /// Base ticks by which each unit's simulation lags behind that of the first unit.
+    pub offsets: Vec<u64>,
+    /// Latency of each link in base ticks, slack links resolved.
+    pub latencies: Vec<Tick>,
+    /// The loop of links that limits the lookahead, as names.
+    pub limit: String,
+}
+
+impl Retiming {
+    /// Base ticks by which the last unit's simulation lags behind the first unit's.
+    pub(super) fn skew(&self) -> u64 {
+        self.offsets.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit can have passed that point.
+    pub fn event_latency(&self, period: u64) -> u64 {
+        self.skew() + self.lookahead * period
+    }
+}
+
+/// Largest lookahead that is ever used, in reference cycles, when no loop limits it.
+const LONGEST: u64 = 4096;
+
+/// Finds lookahead and offsets.
+///
+/// # Errors
+/// When some link has no latency at all or a loop of links is shorter than one reference cycle per link: the message names it.
+pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, String> {
+    let period = plan.reference.period;
+    let fixed: Vec<Edge> = plan
+        .links
+        .iter()
+        .enumerate()
+        .filter_map(|(id, link)| match link.latency {
+            Latency::Fixed(latency) => Some(Edge { id, from: link.from.index(), to: link.to.index(), latency: latency.0 }),
+            Latency::Slack => None,
+        })
+        .collect();
+    if let Some(edge) = fixed.iter().find(|edge| edge.latency == 0) {
+        return Err(format!(
+            "the link {} has no latency; everything that crosses units takes at least one base tick",
+            plan.link_name(edge.id)
+        ));
+    }
+    let solve = |cycles: u64| potentials(plan.units.len(), &fixed, cycles * period);
+    let (mut low, mut high) = (0, LONGEST + 1);
+    let mut best = vec![0; plan.units.len()];
+    let mut blocking = Vec::new();
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match solve(middle) {
+            Ok(offsets) => (low, best) = (middle, offsets),
+            Err(cycle) => (high, blocking) = (middle, cycle),
+        }
+    }
+    let names = |links: &[usize]| links.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>().join(", ");
+    if low == 0 {
+        return Err(format!("the links {} are together shorter than one cycle of the reference clock each", names(&blocking)));
+    }
+    let limit = if blocking.is_empty() { "no loop of links".to_owned() } else { names(&blocking) };
+    let latencies = plan
+        .links
+        .iter()
+        .map(|link| match link.latency {
+            Latency::Fixed(latency) => latency,
+            Latency::Slack => {
+                let needed = (low * period + best[link.from.index()]).saturating_sub(best[link.to.index()]).max(1);
+                let clock = plan.units[link.to.index()].clock;
+                clock.tick(clock.edge_at_or_after(Tick(needed)))
+            }
+        })
+        .collect();
+    Ok(Retiming { lookahead: low, offsets: best, latencies, limit })
+}
+
+struct Edge {
+    id: usize,
+    from: usize,
+    to: usize,
+    latency: u64,
+}
+
+/// The least offsets with `latency + offset(to) - offset(from) >= lookahead` on every edge, or the loop that forbids them.
+fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, Vec<usize>> {
+    let mut offset = vec![0u64; units];
+    let mut raised_by: Vec<Option<usize>> = vec![None; units];
+    for _ in 0..=units {
+        let mut raised = false;
+        for (index, edge) in edges.iter().enumerate() {
+            let least = (offset[edge.from] + lookahead).saturating_sub(edge.latency);
+            if offset[edge.to] < least {
+                offset[edge.to] = least;
+                raised_by[edge.to] = Some(index);
+                raised = true;
+            }
+        }
+        if !raised {
+            return Ok(offset);
+        }
+        // A loop of units that raised each other makes the lookahead impossible, and is found rounds before the last one.
+        if let Some(links) = raising_loop(edges, &raised_by) {
+            return Err(links);
+        }
+    }
+    unreachable!("a unit that is still raised after as many rounds as there are units is on a loop or follows one")
+}
+
+/// The links of a loop of units each of which was last raised by the one before, if there is one.
+fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
+    // By unit, the walk that reached it first, counted from 1.
+    let mut walked = vec![0; raised_by.len()];
+    for start in 0..raised_by.len() {
+        let mut unit = start;
+        while walked[unit] == 0 {
+            walked[unit] = start + 1;
+            let Some(edge) = raised_by[unit] else { break };
+            unit = edges[edge].from;
+        }
+        if walked[unit] == start + 1
+            && let Some(links) = loop_through(unit, edges, raised_by)
+        {
+            return Some(links);
+        }
+    }
+    None
+}
+
+/// The links that lead from `first` back to it, if those that raised its predecessors do.
+fn loop_through(first: usize, edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
+    let mut links = Vec::new();
+    let mut unit = first;
+    loop {
+        let edge = raised_by[unit]?;
+        links.push(edges[edge].id);
+        unit = edges[edge].from;
+        if unit == first {
+            links.reverse();
+            return Some(links);
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Runs a plan on worker threads to its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use warpshard_state::StateError;
+use warpshard_sync::{EpochBarrier, Locals, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
+
+use warpshard_base::{Cycle, Tick, UnitId};
+use warpshard_stats::{LateMessages, RankFacts, WorkerFacts};
+
+use super::Unit;
+use super::checkpoint::{Checkpoints, Saved};
+use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate, set_bounds};
+use super::director::Director;
+use super::log::MessageLog;
+use super::outbox::{Outbox, Route};
+use super::placement::{LONG, ShardCost, place};
+use super::plan::Plan;
+use super::ranks::{Division, Ranks, share};
+use super::record::{HostTimes, Recorder, Recording};
+use super::retime::{Retiming, retime};
+use super::scaling::{ActiveWorkers, Scaling};
+use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
+use super::turns::Turns;
+use super::worker::Worker;
+
+/// How a plan is run on the host. Only `relaxed`, `max_cycles`, `decision_latency` and `stop` have an effect on results.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Worker threads, at least 1; more than there are shards are not started.
+    pub threads: usize,
+    /// How many of them take part at a time.
+    pub scaling: Scaling,
+    /// Reference cycles of an epoch. When not given, the lookahead; or, if that suits the number of threads, units are stepped in
+    /// two halves that take turns.
+    pub epoch: Option<u64>,
+    /// Allows epochs longer than the lookahead: messages may then come late, which is counted.
+    pub relaxed: bool,
+    /// Ends the run at this reference cycle.
+    pub max_cycles: Option<u64>,
+    /// Reference cycles between a decision and its effect.
+    pub decision_latency: u64,
+    /// Jumps over cycles in which nothing happens.
+    pub skip: bool,
+    /// Pins worker i to the i-th core that the process may use.
+    pub pin: bool,
+    /// HostTimes every message, at both ends of its link.
+    pub log: bool,
+    /// What is recorded of the host's time.
+    pub record: HostTimes,
+    /// Ends the run at the next cut.
+    pub stop: StopFlag,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            scaling: Scaling::default(),
+            epoch: None,
+            relaxed: false,
+            max_cycles: None,
+            decision_latency: 0,
+            skip: true,
+            pin: false,
+            log: false,
+            record: HostTimes::Nothing,
+            stop: StopFlag::new(),
+        }
+    }
+}
+
+/// The result of a finished run.
+#[derive(Debug)]
+pub struct Finished<U: Unit, D> {
+    /// The units, settled at the last cut, by identifier.
+    pub units: Vec<U>,
+    /// The last cut.
+    pub at: Cycle,
+    /// Why it was the last.
+    pub reason: StopReason,
+    /// The director after its last cut.
+    pub director: D,
+    /// Every message, if [`Settings::log`] is set.
+    pub log: MessageLog<U::Payload>,
+    /// Messages that came late in a relaxed run.
+    pub late: LateMessages,
+    /// What the host did.
+    pub host: EngineFacts,
+    /// What it cost epoch by epoch, if [`Settings::record`] is set.
+    pub recording: Option<Recording>,
+    /// The ranks of the run, where there were several; units of other ranks are as they were planned.
+    pub ranks: Option<Box<dyn Ranks>>,
+    /// Whether this rank stepped a unit, by identifier.
+    pub owned: Vec<bool>,
+}
+
+/// What the host did while running.
+#[derive(Clone, Debug, Default)]
+pub struct EngineFacts {
+    /// Seconds from the first epoch to the last.
+    pub seconds: f64,
+    /// Epochs stepped.
+    pub epochs: u64,
+    /// Cuts made.
+    pub cuts: u64,
+    /// How often shards moved to other workers.
+    pub moves: u64,
+    /// Seconds of the coordinator, for which all workers wait.
+    pub coordinator_seconds: f64,
+    /// Messages exchanged.
+    pub messages: u64,
+    /// Reference cycles that a unit is stepped for in an epoch, at most.
+    pub epoch_cycles: u64,
+    /// Whether two halves of the units took turns, one in each epoch.
+    pub halves: bool,
+    /// Lookahead in reference cycles.
+    pub lookahead: u64,
+    /// Links of the loop that limits the lookahead.
+    pub limit: String,
+    /// What each worker did.
+    pub workers: Vec<WorkerFacts>,
+    /// Workers that took part, on average over the run's time.
+    pub mean_workers: f64,
+    /// How often their number changed.
+    pub worker_changes: u64,
+    /// What several ranks cost, where there are any.
+    pub ranks: Option<RankFacts>,
+    /// Share of the measured stepping time per unit.
+    pub unit_share: Vec<f64>,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineError {
+    /// The machine cannot be simulated with these settings.
+    Plan(String),
+    /// Nothing can happen any more, but work is left; a report of which unit waits for what.
+    Deadlock(String),
+    /// The director reported a failure.
+    Failure(String),
+    /// A checkpoint could not be kept, or the state to begin with is not one of this plan.
+    Checkpoint(String),
+    /// A worker panicked: a bug of the simulator.
+    Panic(String),
+}
+
+/// Runs `plan` to its end.
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
+    run_in_ranks(plan, director, settings, None, Checkpoints::default())
+}
+
+/// Runs `plan` to its end as one of several ranks, which all call this with the same plan, director and settings but for the number of
+/// threads; alone without `ranks`. It may begin with the state of an earlier run, and save its own: see [`Checkpoints`].
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn run_in_ranks<U: Unit, D: Director<U>>(
+    plan: Plan<U>,
+    director: D,
+    settings: &Settings,
+    mut ranks: Option<Box<dyn Ranks>>,
+    checkpoints: Checkpoints,
+) -> Result<Finished<U, D>, EngineError> {
+    let retiming = retime(&plan).map_err(EngineError::Plan)?;
+    let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
+    if epoch_cycles == 0 || settings.threads == 0 {
+        return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
+    }
+    if checkpoints.every == Some(0) {
+        return Err(EngineError::Plan("checkpoints are at least one cycle apart".into()));
+    }
+    if epoch_cycles > retiming.lookahead && !settings.relaxed {
+        return Err(EngineError::Plan(format!(
+            "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
+             --relaxed would allow it, but messages then come late and results are approximate",
+            retiming.lookahead, retiming.limit
+        )));
+    }
+    // Ranks may have different numbers of threads, but must step the same units in an epoch.
+    let workers = match &mut ranks {
+        Some(ranks) => share(ranks.as_mut(), &settings.threads).map_err(EngineError::Failure)?.iter().sum::<usize>() + settings.threads,
+        None => settings.threads,
+    };
+    let halves = if settings.epoch.is_none() { Turns::in_halves(&plan, &retiming, workers) } else { None };
+    let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
+    let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?;
+    parties.run(&retiming, &turns, settings.pin)
+}
+
+/// What the last worker to leave returns.
+type Left<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
+
+struct Parties<U: Unit, D: Send> {
+    parties: Vec<Party<Worker<U>, CoordinatedState<U, D>>>,
+}
+
+impl<U: Unit, D: Director<U>> Parties<U, D> {
+    /// # Errors
+    /// When the state to begin with does not fit the plan.
+    fn new(
+        plan: Plan<U>,
+        mut director: D,
+        retiming: &Retiming,
+        turns: &Turns,
+        settings: &Settings,
+        ranks: Option<Box<dyn Ranks>>,
+        mut checkpoints: Checkpoints,
+    ) -> Result<Self, EngineError> {
+        let unfit = |error: StateError| EngineError::Checkpoint(error.to_string());
+        let mut resumed = checkpoints.resume.take().map(|bytes| Saved::<U>::of(&bytes)).transpose().map_err(unfit)?;
+        if let Some(saved) = &mut resumed {
+            std::mem::take(&mut saved.director).load(&mut director).map_err(unfit)?;
+            if !saved.units.iter().map(|(unit, ..)| unit.index()).eq(0..plan.units.len()) {
+                let other = format!("the saved state has {} units, the machine {}", saved.units.len(), plan.units.len());
+                return Err(EngineError::Checkpoint(other));
+            }
+            if let Some(limit) = settings.max_cycles.filter(|limit| *limit <= saved.at.0) {
+                let passed = format!("the saved state is that of cycle {}, and the run is to end at cycle {limit}", saved.at.0);
+                return Err(EngineError::Checkpoint(passed));
+            }
+        }
+        let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
+        let threads = settings.threads.min(shards.max(1));
+        let routes: Arc<[Route]> = plan
+            .links
+            .iter()
+            .zip(&retiming.latencies)
+            .map(|(link, &latency)| Route {
+                to: link.to,
+                from_clock: plan.units[link.from.index()].clock,
+                to_clock: plan.units[link.to.index()].clock,
+                latency,
+            })
+            .collect();
+        let mut costs = vec![ShardCost { kind: "", cost: 0.0 }; shards];
+        for unit in &plan.units {
+            let shard = &mut costs[unit.shard as usize];
+            *shard = ShardCost { kind: unit.kind, cost: shard.cost + unit.cost };
+        }
+        let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
+        let part_of: Vec<u16> = plan.units.iter().map(|unit| unit.part).collect();
+        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of, &turns.group_of));
+        if let Some(division) = &division {
+            // What others step costs nothing here.
+            let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));
+            elsewhere.for_each(|unit| costs[shard_of[unit] as usize].cost = 0.0);
+        }
+        let worker_of_shard = place(&costs, threads);
+
+        let mut senders: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+        let mut receivers: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+        for sender in &mut senders {
+            for receiver in &mut receivers {
+                let (tx, rx) = mailbox();
+                sender.push(tx);
+                receiver.push(rx);
+            }
+        }
+        let units = plan.units.len();
+        let (owners, stealers): (Vec<_>, Vec<_>) = (0..threads).map(|_| worklist(Vec::new())).unzip();
+        let mut workers: Vec<Worker<U>> = senders
+            .into_iter()
+            .zip(receivers)
+            .zip(owners)
+            .enumerate()
+            .map(|(index, ((senders, receivers), work))| {
+                let outbox = Outbox::new(Arc::clone(&routes), (0..units as u16).collect(), units);
+                Worker::new(index, units, work, outbox, senders, receivers, settings.log)
+            })
+            .collect();
+
+        let mut classes: Vec<TimeClass> = Vec::new();
+        let (mut names, mut elsewhere) = (Vec::new(), Vec::new());
+        for (index, mut planned) in plan.units.into_iter().enumerate() {
+            let class = TimeClass { clock: planned.clock, offset: retiming.offsets[index], group: turns.group_of[index] };
+            let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
+                classes.push(class);
+                classes.len() - 1
+            });
+            names.push(planned.name);
+            if division.as_ref().is_some_and(|division| !division.owns(index)) {
+                elsewhere.push((UnitId(index as u16), planned.unit));
+                continue;
+            }
+            let mut next = planned.unit.next_event();
+            if let Some((_, saved_next, state)) = resumed.as_mut().map(|saved| &mut saved.units[index]) {
+                let of_unit = |error: StateError| EngineError::Checkpoint(format!("{}: {error}", names[index]));
+                std::mem::take(state).load(&mut planned.unit).map_err(of_unit)?;
+                next = *saved_next;
+            }
+            let class = class as u16;
+            let long = planned.cost >= LONG;
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0, taken: false };
+            workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
+        }
+
+        let period = plan.reference.period;
+        let stride = turns.stride * period;
+        let (starts_with_cut, wants_counters, wants_tasks) = (director.wants_start(), director.wants_counters(), director.wants_tasks());
+        if let Some(saved) = &resumed {
+            // Counts of all workers, which are summed up in the end.
+            let counts = division.as_ref().is_none_or(|division| division.ranks.rank() == 0);
+            (workers[0].messages, workers[0].late) = if counts { (saved.messages, saved.late) } else { Default::default() };
+        }
+        let coordinator = Coordinator {
+            director,
+            stop: settings.stop.clone(),
+            max_cycles: settings.max_cycles.map(Cycle),
+            stride,
+            reached: vec![Tick(0); usize::from(turns.groups)],
+            skew: retiming.skew(),
+            // Only a relaxed run has strides beyond the lookahead.
+            event_latency: retiming.event_latency(period).max(retiming.skew() + stride),
+            decision_latency: settings.decision_latency,
+            events: Vec::new(),
+            delayed: Vec::new(),
+            stop_at: None,
+            ending: None,
+            idle_cuts: 0,
+            epochs: 0,
+            cuts: 0,
+            moves: 0,
+            shard_of,
+            placements: vec![Vec::new(); threads + 1],
+            worker_of_shard,
+            division,
+            elsewhere,
+            recorder: Recorder::new(settings.record, units),
+            shard_costs: costs,
+            workers: ActiveWorkers::new(settings.scaling, threads),
+            checkpoints,
+            only_saves: false,
+            saves: false,
+            began: Instant::now(),
+            looked: Instant::now(),
+            spent: Duration::ZERO,
+        };
+        let worker_of = coordinator.worker_of();
+        for worker in &mut workers {
+            if settings.record == HostTimes::Units {
+                worker.traffic = vec![0; plan.links.len()];
+            }
+            if let Some(division) = &coordinator.division {
+                worker.in_ranks(division.ranks.count(), &division.rank_of);
+            }
+            worker.index_slots(&classes, &worker_of);
+        }
+        let mut shared = Shared {
+            step: if starts_with_cut { Step::Settle } else { Step::Run },
+            epoch: 1,
+            presents: vec![Cycle(0); classes.len()],
+            bounds: vec![Cycle(0); classes.len()],
+            limits: vec![Tick(0); classes.len()],
+            active: threads,
+            stealers,
+            measured: true,
+            backwards: false,
+            weighs: false,
+            forgets: false,
+            sampled: wants_counters,
+            sees_tasks: wants_tasks,
+            classes,
+            reference: plan.reference,
+            last_cut: Cycle(0),
+            decisions: Vec::new(),
+            skip: settings.skip,
+            relaxed: settings.relaxed,
+            links: plan.links,
+            names,
+            from_ranks: Vec::new(),
+            coordinator: Mutex::new(coordinator),
+        };
+        if let Some(saved) = resumed {
+            go_on_from(&mut shared, saved);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() })
+    }
+
+    fn run(self, retiming: &Retiming, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
+        let started = Instant::now();
+        let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
+        let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
+        let mut parties = self.parties.into_iter().enumerate();
+        // The calling thread is the first worker, so that a run on one thread allocates from the same arena as the machine; it is not
+        // pinned, because the caller may continue on any core afterwards.
+        let own = if pin { None } else { parties.next() };
+        let results: Vec<std::thread::Result<Option<Left<U, D>>>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = parties
+                .map(|(index, party)| {
+                    let core = core(index);
+                    std::thread::Builder::new()
+                        .name(format!("worker {index}"))
+                        .spawn_scoped(scope, move || {
+                            if let Some(core) = core {
+                                core_affinity::set_for_current(core);
+                            }
+                            work(party)
+                        })
+                        .expect("the host can start a thread")
+                })
+                .collect();
+            let own = own.map(|(_, party)| catch_unwind(AssertUnwindSafe(|| work(party))));
+            own.into_iter().chain(handles.into_iter().map(std::thread::ScopedJoinHandle::join)).collect()
+        });
+        let mut left = None;
+        for result in results {
+            match result {
+                Ok(Some(parts)) => left = Some(parts),
+                Ok(None) => {}
+                Err(panic) => return Err(EngineError::Panic(panic_text(panic.as_ref()))),
+            }
+        }
+        let (workers, shared) = left.ok_or_else(|| EngineError::Panic("the workers stopped without a result".into()))?;
+        finish(workers, shared, retiming, turns, started.elapsed())
+    }
+}
+
+/// All that workers share is as it was when the cut was left.
+fn go_on_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, saved: Saved<U>) {
+    let tick = shared.reference.tick(saved.at);
+    shared.last_cut = saved.at;
+    shared.decisions = saved.decisions;
+    shared.presents = shared.classes.iter().map(|class| class.clock.edge_at_or_after(tick)).collect();
+    shared.bounds.clone_from(&shared.presents);
+    let own = shared.coordinator();
+    own.reached.fill(tick);
+    (own.events, own.delayed, own.idle_cuts) = (saved.events, saved.delayed, saved.idle_cuts);
+    set_bounds(shared);
+}
+
+fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<Left<U, D>> {
+    let mut mark = Instant::now();
+    loop {
+        let (worker, shared) = party.both();
+        match shared.step {
+            Step::Run => worker.run(shared),
+            Step::Deliver => worker.receive(shared),
+            Step::Settle => worker.settle(shared),
+            Step::Explain => worker.explain(),
+            Step::Stop => return party.finish(),
+        }
+        let arrived = Instant::now();
+        worker.report.busy_nanos += (arrived - mark).as_nanos() as u64;
+        let control = |shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>| {
+            let began = Instant::now();
+            coordinate(shared, workers);
+            shared.coordinator().spent += began.elapsed();
+        };
+        let Ok(role) = party.wait(control) else { return None };
+        mark = Instant::now();
+        let sleeps = party.sleeps();
+        let worker = party.local();
+        worker.sleeps = sleeps;
+        if role != Role::Retired {
+            worker.waited += mark - arrived;
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a worker panicked without a message").to_owned()
+}
+
+fn finish<U: Unit, D>(
+    workers: Vec<Worker<U>>,
+    shared: CoordinatedState<U, D>,
+    retiming: &Retiming,
+    turns: &Turns,
+    elapsed: Duration,
+) -> Result<Finished<U, D>, EngineError> {
+    let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let reason = match coordinator.ending {
+        Some(Ending::Cut(reason)) => reason,
+        Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
+        Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
+        Some(Ending::Unsaved(why)) => return Err(EngineError::Checkpoint(why)),
+        None => return Err(EngineError::Panic("the workers stopped before the end".into())),
+    };
+    let (mean_workers, worker_changes) = coordinator.workers.history(coordinator.began.elapsed());
+    let mut host = EngineFacts {
+        seconds: elapsed.as_secs_f64(),
+        epochs: coordinator.epochs,
+        cuts: coordinator.cuts,
+        moves: coordinator.moves,
+        epoch_cycles: turns.epoch_cycles(),
+        halves: turns.groups > 1,
+        mean_workers,
+        worker_changes,
+        coordinator_seconds: coordinator.spent.as_secs_f64(),
+        lookahead: retiming.lookahead,
+        limit: retiming.limit.clone(),
+        ..EngineFacts::default()
+    };
+    let mut traffic = vec![0; shared.links.len()];
+    let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
+    let mut slots = Vec::new();
+    for mut worker in workers {
+        worker.work.close();
+        traffic.iter_mut().zip(&worker.traffic).for_each(|(all, sent)| *all += sent);
+        let held = worker.work.drain();
+        let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
+        host.workers.push(WorkerFacts {
+            busy_seconds: worker.report.busy_nanos as f64 / 1e9,
+            wait_seconds: worker.waited.as_secs_f64(),
+            sleeps: worker.sleeps,
+            shards: shards.len() as u32,
+            taken: worker.taken,
+        });
+        host.messages += worker.messages;
+        late.add(&worker.late);
+        if let Some(part) = worker.log {
+            log.sent.extend(part.sent);
+            log.delivered.extend(part.delivered);
+        }
+        slots.extend(held);
+    }
+    let recording = coordinator.recorder.map(|recorder| {
+        let sent = shared.links.iter().zip(&traffic).filter(|(_, sent)| **sent > 0);
+        recorder.finish(sent.map(|(link, sent)| (link.from, link.to, *sent)).collect())
+    });
+    slots.sort_by_key(|slot| slot.id);
+    let nanos: Vec<u64> = slots.iter().map(|slot| slot.all_nanos + slot.nanos).collect();
+    let all = nanos.iter().sum::<u64>().max(1);
+    host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
+    let mut owned = vec![true; slots.len() + coordinator.elsewhere.len()];
+    coordinator.elsewhere.iter().for_each(|(unit, _)| owned[unit.index()] = false);
+    let mut units: Vec<(UnitId, U)> = slots.into_iter().map(|slot| (slot.id, slot.unit)).chain(coordinator.elsewhere).collect();
+    units.sort_by_key(|(id, _)| *id);
+    let units = units.into_iter().map(|(_, unit)| unit).collect();
+    host.ranks = coordinator.division.as_ref().map(|division| division.facts);
+    let ranks = coordinator.division.map(|division| division.ranks);
+    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, recording, ranks, owned })
+}

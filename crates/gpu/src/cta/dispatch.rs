@@ -1,0 +1,329 @@
+//! Assignment of CTAs to SMs.
+//!
+//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
+//! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
+//!
+//! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
+//! a maximum of CTAs for each ([`Shares`]).
+//!
+//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](warpshard_config::machine::Dispatch). If the
+//! unassigned CTAs at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a
+//! grid goes to the SMs that are free first; a round that gives every SM one CTA ahead is always completed. After each
+//! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
+//! before a CTA ends, a kernel becomes ready or a limit is raised.
+
+use warpshard_base::{AppId, CtaIndex, Cycle, KernelIndex, SmId};
+use warpshard_config::machine::{self, Sharing};
+
+use super::capacity::{Capacity, Resources};
+use super::shares::{NO_SHARE, Shares};
+use super::streams::Streams;
+
+/// No limit.
+const NO_LIMIT: u32 = u32::MAX;
+
+/// The grid scheduler's view of one SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub(super) struct Room {
+    /// Resources that its bound CTAs occupy.
+    used: Resources,
+    /// CTAs bound to it and not known to have ended.
+    pub(super) bound: u32,
+    /// Of these, CTAs known to have started.
+    pub(super) started: u32,
+    /// Limit of CTAs that it may start; CTAs bound ahead are not included.
+    pub(super) limit: u32,
+    /// Whether CTAs may be bound to it.
+    served: bool,
+    /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
+    kernel: Option<KernelIndex>,
+    /// The application that owns it, where applications own SMs.
+    pub(super) owner: Option<AppId>,
+    /// The cycle of its last message.
+    pub(super) last_word: Cycle,
+}
+
+/// A CTA bound to an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) sm: SmId,
+    pub(super) kernel: KernelIndex,
+    pub(super) cta: CtaIndex,
+    /// CTAs of the kernel that the SM may hold at once.
+    pub(super) share: u16,
+    /// It waits at the SM until another CTA ends.
+    pub(super) ahead: bool,
+    /// It is the last of its kernel.
+    pub(super) last: bool,
+}
+
+/// The assignment of CTAs to SMs.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct Dispatch {
+    rooms: Box<[Room]>,
+    candidates: SmSet,
+    /// The SM served last; it moves when a CTA is bound.
+    last_sm: usize,
+    ahead: u32,
+    share_sm: bool,
+    /// The maxima of interleaved kernels, where kernels are interleaved.
+    shares: Option<Shares>,
+    capacity: Capacity,
+}
+
+impl Dispatch {
+    /// The assignment of the CTAs of `apps` applications to so many SMs.
+    pub(super) fn new(sms: usize, spec: &machine::Dispatch, apps: usize, capacity: Capacity) -> Self {
+        let room =
+            Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, served: true, kernel: None, owner: None, last_word: Cycle(0) };
+        let mut rooms = vec![room; sms];
+        if spec.sharing == Sharing::Spatial {
+            rooms.iter_mut().enumerate().for_each(|(sm, room)| room.owner = Some(AppId((sm * apps / sms) as u16)));
+        }
+        let shares = (spec.sharing == Sharing::Interleaved).then(|| Shares::new(sms));
+        let candidates = SmSet::new(sms);
+        let share_sm = spec.share_sm || shares.is_some();
+        Self { rooms: rooms.into(), candidates, last_sm: sms - 1, ahead: spec.ahead, share_sm, shares, capacity }
+    }
+
+    /// CTAs of each kernel that fit on an SM.
+    pub(super) fn resident(&self) -> &[u32] {
+        &self.capacity.resident
+    }
+
+    /// The SMs in their order.
+    pub(super) fn rooms(&self) -> &[Room] {
+        &self.rooms
+    }
+
+    /// Whether a CTA would be bound to some SM in the next cycle.
+    #[inline]
+    pub(super) fn has_candidates(&self) -> bool {
+        !self.candidates.is_empty()
+    }
+
+    /// A CTA started on an SM.
+    pub(super) fn started(&mut self, sm: SmId, now: Cycle) {
+        let room = &mut self.rooms[sm.index()];
+        room.started += 1;
+        room.last_word = now;
+    }
+
+    /// A CTA ended on an SM, to which another may be bound.
+    pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, streams: &Streams, now: Cycle) {
+        if let (Some(shares), Some(slot)) = (&mut self.shares, streams.slot_of(kernel)) {
+            shares.done(sm.index(), slot);
+        }
+        let room = &mut self.rooms[sm.index()];
+        assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now} but was given none");
+        room.bound -= 1;
+        room.started -= 1;
+        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[kernel.index()]) {
+            *used -= needs;
+        }
+        room.last_word = now;
+        self.candidates.insert(sm.index());
+    }
+
+    /// An SM gave back a CTA, which it had started or not.
+    pub(super) fn given_back(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &Streams, now: Cycle) {
+        let room = &mut self.rooms[sm.index()];
+        // The end of a CTA takes one off both.
+        room.started += u32::from(!started);
+        self.done(sm, kernel, streams, now);
+        self.kernels_changed(streams, now);
+    }
+
+    /// A kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels change.
+    pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
+        self.candidates.fill();
+        if let Some(shares) = &mut self.shares {
+            shares.remap(&self.capacity, streams, now);
+        }
+    }
+
+    /// At most `limit` CTAs of a kernel on an SM, or on each when `None`, where kernels are interleaved.
+    pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
+        if let Some(shares) = &mut self.shares {
+            shares.set(sm, kernel, limit.min(self.capacity.resident[kernel.index()]));
+        }
+        self.kernels_changed(streams, now);
+        self.drop_idle_candidates(streams, now);
+    }
+
+    /// Gives an SM to an application, where applications own SMs; CTAs already bound stay.
+    pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
+        let room = &mut self.rooms[sm.index()];
+        room.owner = room.owner.map(|_| owner);
+        self.candidates.insert(sm.index());
+        self.drop_idle_candidates(streams, now);
+    }
+
+    /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
+    pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
+        self.rooms[sm.index()].limit = limit;
+        self.candidates.insert(sm.index());
+        self.drop_idle_candidates(streams, now);
+    }
+
+    /// Sets whether CTAs may be bound to `sm`; CTAs already bound stay.
+    pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
+        self.rooms[sm.index()].served = served;
+        self.candidates.insert(sm.index());
+        self.drop_idle_candidates(streams, now);
+    }
+
+    /// Binds at most one CTA to each candidate, in rotating order.
+    pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
+        let first = (self.last_sm + 1) % self.rooms.len();
+        for (from, until) in [(first, self.rooms.len()), (0, first)] {
+            let mut next = self.candidates.first_in(from, until);
+            while let Some(sm) = next {
+                if let Some(slot) = self.choice(sm, streams, now) {
+                    give(self.give(sm, slot, streams, now));
+                }
+                next = self.candidates.first_in(sm + 1, until);
+            }
+        }
+        streams.end_round();
+        self.drop_idle_candidates(streams, now);
+    }
+
+    fn give(&mut self, sm: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+        let cta = streams.take_cta(slot);
+        let chosen = *streams.slot(slot).expect("the chosen slot is taken");
+        let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
+        let last = chosen.unassigned() == 0;
+        if last {
+            // SMs without room for this kernel's CTAs may have room for the next one's.
+            self.kernels_changed(streams, now);
+        }
+        let room = &mut self.rooms[sm];
+        let ahead = !self.capacity.fits(&room.used, chosen.kernel, 0);
+        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[chosen.kernel.index()]) {
+            *used += needs;
+        }
+        room.bound += 1;
+        room.kernel = Some(chosen.kernel);
+        self.last_sm = sm;
+        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last }
+    }
+
+    /// The slot of the kernel whose CTA would be bound to the SM at `now`.
+    #[inline]
+    fn choice(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
+        let room = &self.rooms[sm];
+        if !room.served {
+            return None;
+        }
+        if let Some(shares) = &self.shares {
+            return streams.select(now, |slot, chosen| {
+                let share = shares.share(sm, slot);
+                let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
+                share > 0 && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
+            });
+        }
+        let mine = |app| room.owner.is_none_or(|owner| owner == app || streams.is_over(owner));
+        let own = |kernel| {
+            let slot = streams.slot_of(kernel)?;
+            streams.slot(slot).is_some_and(|own| own.unassigned() > 0 && mine(own.app)).then_some(slot)
+        };
+        let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
+            Some(slot) => slot,
+            // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
+            None if self.share_sm || room.bound == 0 => streams.select(now, |_, slot| mine(slot.app))?,
+            None => return None,
+        };
+        let chosen = streams.slot(slot)?;
+        let resident = self.capacity.resident[chosen.kernel.index()];
+        let ahead = self.ahead_of(chosen.round, resident);
+        // The SM itself enforces the limit, so a CTA may also be bound ahead here.
+        let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
+        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(slot)
+    }
+
+    /// CTAs to bind to an SM beyond the `resident` ones that it may hold, with `unassigned` left. A CTA bound ahead could start earlier
+    /// on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
+    #[inline]
+    fn ahead_of(&self, unassigned: u32, resident: u32) -> u32 {
+        if (unassigned as usize) < resident as usize * self.rooms.len() { 0 } else { self.ahead }
+    }
+
+    fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {
+        let mut next = self.candidates.first_in(0, self.rooms.len());
+        while let Some(sm) = next {
+            if self.choice(sm, streams, now).is_none() {
+                self.candidates.remove(sm);
+            }
+            next = self.candidates.first_in(sm + 1, self.rooms.len());
+        }
+    }
+}
+
+/// A set of SMs.
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
+struct SmSet {
+    words: Box<[u64]>,
+    sms: usize,
+}
+
+impl SmSet {
+    fn new(sms: usize) -> Self {
+        Self { words: vec![0; sms.div_ceil(64)].into(), sms }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    #[inline]
+    fn insert(&mut self, sm: usize) {
+        self.words[sm / 64] |= 1 << (sm % 64);
+    }
+
+    #[inline]
+    fn remove(&mut self, sm: usize) {
+        self.words[sm / 64] &= !(1 << (sm % 64));
+    }
+
+    fn fill(&mut self) {
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let here = (self.sms - 64 * i).min(64);
+            *word = u64::MAX >> (64 - here);
+        }
+    }
+
+    /// The first member at or after `from` and before `until`.
+    #[inline]
+    fn first_in(&self, from: usize, until: usize) -> Option<usize> {
+        let mut at = from;
+        while at < until {
+            let rest = self.words[at / 64] >> (at % 64);
+            if rest != 0 {
+                let found = at + rest.trailing_zeros() as usize;
+                return (found < until).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_sms_finds_its_members_across_words() {
+        let mut set = SmSet::new(70);
+        set.fill();
+        assert_eq!((0..70).filter(|&sm| set.first_in(sm, 70) == Some(sm)).count(), 70);
+        assert_eq!(set.first_in(70, 70), None);
+        (0..69).for_each(|sm| set.remove(sm));
+        assert_eq!(set.first_in(3, 70), Some(69));
+        assert_eq!(set.first_in(3, 69), None);
+        set.remove(69);
+        assert!(set.is_empty());
+    }
+}

@@ -1,0 +1,467 @@
+//! The grid scheduler: launches kernels in the order of their streams and assigns their CTAs to SMs.
+//!
+//! It is a unit like any other: an SM receives a CTA one link latency after it was bound, and the scheduler is notified of its
+//! end one link latency after it. To avoid a bubble between two CTAs, some are bound to an SM ahead
+//! of time; to avoid delaying kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
+//! Copies from the host are performed in program order when a later kernel is launched: the partitions receive them
+//! before the kernel's first CTA starts.
+//!
+//! In: starts and ends of CTAs. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
+//! Invariants: CTAs of a kernel are bound once each, in ascending order; nothing happens between events, and
+//! [`Grid::next_event`] is the next cycle with an event.
+
+mod capacity;
+mod counters;
+mod dispatch;
+mod inbox;
+mod records;
+mod shares;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use warpshard_base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
+use warpshard_config::machine::{self, Machine};
+use warpshard_engine::{Unit, Work};
+use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Signal, Warm, WarpContext};
+use warpshard_stats::{CounterVisitor, KernelStats};
+use warpshard_workload::{Application, Command, Workload};
+
+use capacity::Capacity;
+pub use counters::GridCounters;
+use dispatch::Dispatch;
+use inbox::{Inbox, Notice, Word};
+use records::{KernelRecords, Record};
+use streams::{Ended, Streams};
+
+/// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct GridPorts {
+    /// The link to SM 0.
+    pub first_to_sm: LinkId,
+    /// The link from SM 0.
+    pub first_from_sm: LinkId,
+    /// The link to partition 0.
+    pub first_to_partition: LinkId,
+    /// Partitions that hear of copies; 0 where these leave no trace in the LLC.
+    pub partitions: u32,
+    /// In a system of several GPUs: which one this is, and the links to and from its hub.
+    pub system: Option<SystemPorts>,
+}
+
+/// What ties a grid scheduler to those of other GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct SystemPorts {
+    /// The GPU.
+    pub gpu: GpuId,
+    /// Copies to start, and signals.
+    pub to_hub: LinkId,
+    /// The latency of that link, in core cycles.
+    pub latency: u64,
+    /// Copies that ended, and signals.
+    pub from_hub: LinkId,
+}
+
+/// The decisions that a controller may make about the grid scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum GridDecision {
+    /// Kernels that were held back may be launched from now on.
+    Release,
+    /// CTAs are bound to `sm` as if at most `limit` fitted; a limit at or above the CTAs that fit has no effect, and 0
+    /// stops it. CTAs already bound stay. The SM receives the same limit and enforces it when it starts CTAs, so the grid
+    /// scheduler can bind ahead as without a limit.
+    CtaLimit {
+        /// The SM.
+        sm: SmId,
+        /// CTAs.
+        limit: u32,
+    },
+    /// Whether `sm` gets CTAs at all. CTAs already bound stay.
+    Serve {
+        /// The SM.
+        sm: SmId,
+        /// Whether it gets CTAs.
+        serve: bool,
+    },
+    /// `sm` belongs to `app` from now on, where applications own SMs. CTAs already bound stay.
+    Owner {
+        /// The SM.
+        sm: SmId,
+        /// Its new owner.
+        app: AppId,
+    },
+    /// At most `limit` CTAs of a kernel are bound to an SM, where kernels are interleaved. CTAs already bound stay.
+    KernelCtas {
+        /// The SM; all SMs, in place of what was set for single ones, when `None`.
+        sm: Option<SmId>,
+        /// The kernel.
+        kernel: KernelIndex,
+        /// CTAs.
+        limit: u32,
+    },
+}
+
+/// How far the copies of an application are.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Copies {
+    /// Its first command, the one after its last, and the next one of which the copies are not done.
+    start: usize,
+    end: usize,
+    next: usize,
+    /// What the numbers of the kernels that are launched now exceed those in the commands by.
+    moved: u16,
+    again: u16,
+}
+
+impl Copies {
+    fn new(app: &Application) -> Self {
+        let Range { start, end } = app.commands;
+        Self { start, end, next: start, moved: 0, again: app.again.start.saturating_sub(app.kernels.start) }
+    }
+
+    /// The application starts over.
+    fn start_over(&mut self) {
+        (self.next, self.moved) = (self.start, self.again);
+    }
+}
+
+/// The grid scheduler of a chip.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Grid {
+    present: Cycle,
+    /// Link latency each way, in core cycles.
+    latency: u64,
+    /// From a kernel's launch to its first CTA's start, in core cycles.
+    launch_latency: u64,
+    ports: GridPorts,
+    #[state(fixed)]
+    workload: Arc<Workload>,
+    inbox: Inbox,
+    streams: Streams,
+    dispatch: Dispatch,
+    records: KernelRecords,
+    counters: GridCounters,
+    /// How far the copies of each application are.
+    copies: Box<[Copies]>,
+    /// Where the warps of CTAs that SMs gave back go on, by warp.
+    contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
+    end_sent: bool,
+    /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
+    held: bool,
+    released: Cycle,
+    /// Copies between GPUs that were launched, and when each goes to the hub.
+    copies_due: VecDeque<(Cycle, KernelIndex)>,
+}
+
+impl Grid {
+    /// The grid scheduler of `spec` before cycle 0 of `workload`; `resident[kernel]` CTAs of each kernel fit an SM.
+    ///
+    /// # Panics
+    /// When a kernel has no CTAs or does not fit on an SM: the caller refuses these with a message for the user.
+    pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
+        assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
+        let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
+        Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports)
+    }
+
+    fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {
+        let sms = sms as usize;
+        for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
+            assert!(fit > 0, "grid: no CTA of `{}` fits an SM", kernel.info.name);
+        }
+        Self {
+            present: Cycle(0),
+            latency: spec.latency,
+            launch_latency: spec.launch_latency,
+            ports,
+            inbox: Inbox::new(sms),
+            streams: Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu)),
+            dispatch: Dispatch::new(sms, spec, workload.applications().len(), capacity),
+            records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
+            counters: GridCounters::default(),
+            copies: workload.applications().into_iter().map(|app| Copies::new(&app)).collect(),
+            contexts: BTreeMap::new(),
+            end_sent: false,
+            held: false,
+            released: Cycle(0),
+            copies_due: VecDeque::new(),
+            workload,
+        }
+    }
+
+    /// The same, with no kernel launched before [`GridDecision::Release`].
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self { held: true, ..self }
+    }
+
+    #[inline]
+    fn can_admit(&self) -> bool {
+        !self.held && self.streams.can_admit()
+    }
+
+    /// The counters since the start of the run.
+    pub fn counters(&self) -> &GridCounters {
+        &self.counters
+    }
+
+    /// One row per kernel of the workload, as far as it is known at the present, without the counters that SMs keep.
+    pub fn kernel_stats(&self) -> Vec<KernelStats> {
+        self.records.rows(&self.workload, self.dispatch.resident(), self.present)
+    }
+
+    /// The core cycle in which the last kernel ended, not counting what was started again; `None` while one is left.
+    pub fn end_cycle(&self) -> Option<Cycle> {
+        (self.streams.left() == 0).then(|| self.records.latest_end())
+    }
+
+    /// How often each application ended, and when it did so first.
+    pub fn application_ends(&self) -> impl Iterator<Item = (u32, Option<Cycle>)> {
+        self.streams.apps().iter().map(|app| (app.ended, app.first_end))
+    }
+
+    fn cycle(&mut self, out: &mut Outbox) {
+        let now = self.present;
+        while let Some(notice) = self.inbox.take(now) {
+            self.hear(notice, out);
+        }
+        if self.can_admit() {
+            self.launch_kernels(out);
+        }
+        if self.ports.system.is_some() {
+            self.peer_copies(out);
+        }
+        if self.streams.becomes_ready(now) {
+            self.streams.newly_ready(now).for_each(|kernel| out.event(now, EventKind::KernelReady(kernel)));
+            self.dispatch.kernels_changed(&self.streams, now);
+        }
+        if self.dispatch.has_candidates() {
+            self.bind_ctas(out);
+        }
+        if self.must_report_end() {
+            self.end_sent = true;
+            out.event(now, EventKind::RunEnded);
+        }
+    }
+
+    /// Launches copies between GPUs, and sends those that are due to the hub.
+    fn peer_copies(&mut self, out: &mut Outbox) {
+        let Some(system) = self.ports.system else { return };
+        while !self.held
+            && let Some(kernel) = self.streams.next_copy()
+        {
+            let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
+            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
+            self.counters.kernels_launched += 1;
+            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(system.latency)).max(self.present);
+            self.copies_due.push_back((ready, kernel));
+        }
+        while let Some((_, kernel)) = self.copies_due.pop_front_if(|(at, _)| *at <= self.present) {
+            self.records.record_mut(kernel).started = Some(self.present.after(system.latency));
+            out.send(system.to_hub, self.present, Payload::StartCopy(kernel));
+            out.event(self.present, EventKind::KernelStarted(kernel));
+        }
+    }
+
+    /// A kernel or copy ended: what waits for it may follow, on this GPU and on others.
+    fn ended(&mut self, kernel: KernelIndex, ended: Ended, out: &mut Outbox) {
+        let now = self.present;
+        if let (Some(system), false) = (self.ports.system, self.streams.listeners(kernel).is_empty()) {
+            for &to in self.streams.listeners(kernel) {
+                out.send(system.to_hub, now, Payload::Ended(Signal { kernel, to }));
+            }
+        }
+        if let Ended::Application(app) = ended {
+            self.copies[app.index()].start_over();
+            out.event(now, EventKind::ApplicationEnded(app));
+        }
+    }
+
+    /// Books word of a CTA. It happened one latency before it was heard.
+    fn hear(&mut self, notice: Notice, out: &mut Outbox) {
+        let Notice { at: now, sm, kernel, cta, .. } = notice;
+        let happened = Cycle(now.0 - self.latency);
+        let record = self.records.record_mut(kernel);
+        match notice.word {
+            Word::Started => {
+                self.counters.ctas_started += 1;
+                self.dispatch.started(sm, now);
+                if record.started.is_none() {
+                    record.started = Some(happened);
+                    out.event(now, EventKind::KernelStarted(kernel));
+                }
+            }
+            Word::Copied => {
+                record.done = 1;
+                record.ended = Some(happened);
+                self.counters.kernels_ended += 1;
+                out.event(now, EventKind::KernelEnded(kernel));
+                let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
+                self.ended(kernel, ended, out);
+            }
+            Word::EndedElsewhere => self.streams.ended_elsewhere(kernel, self.workload.kernel(kernel).info.app),
+            Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
+            Word::Returned | Word::Preempted => {
+                let started = notice.word == Word::Preempted;
+                self.counters.ctas_preempted += u64::from(started);
+                self.streams.give_back(kernel, cta);
+                self.dispatch.given_back(sm, kernel, started, &self.streams, now);
+            }
+            Word::Done => {
+                self.counters.ctas_done += 1;
+                self.dispatch.done(sm, kernel, &self.streams, now);
+                record.done += 1;
+                out.event(now, EventKind::CtaEnded(sm, kernel));
+                if record.done == self.workload.kernel(kernel).info.ctas() {
+                    record.ended = Some(happened);
+                    self.counters.kernels_ended += 1;
+                    out.event(now, EventKind::KernelEnded(kernel));
+                    let ended = self.streams.end(kernel, happened);
+                    self.ended(kernel, ended, out);
+                    self.dispatch.kernels_changed(&self.streams, now);
+                }
+            }
+        }
+    }
+
+    /// Gives free slots to kernels. The event that they waited for happened one latency ago, except at the start of the run.
+    fn launch_kernels(&mut self, out: &mut Outbox) {
+        let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
+        // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
+        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
+        while let Some((kernel, later)) = self.streams.admit(&self.workload, ready_at) {
+            *self.records.record_mut(kernel) = Record { launched: Some(launched.after(later)), ..Record::default() };
+            self.counters.kernels_launched += 1;
+            self.copy_before(kernel, out);
+        }
+    }
+
+    /// Sends the partitions the copies of its application before `kernel` that have not been sent.
+    fn copy_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
+        let copies = &mut self.copies[self.workload.kernel(kernel).info.app.index()];
+        let first = KernelIndex(kernel.0 - copies.moved);
+        while let Some(&command) = self.workload.commands[..copies.end].get(copies.next) {
+            match command {
+                Command::Launch(launched) if launched > first => return,
+                Command::Launch(_) => {}
+                Command::CopyToDevice { addr, bytes } => {
+                    for partition in 0..self.ports.partitions {
+                        let link = LinkId(self.ports.first_to_partition.0 + partition as u16);
+                        out.send(link, self.present, Payload::Warm(Warm { addr, bytes }));
+                    }
+                }
+            }
+            copies.next += 1;
+            if command == Command::Launch(first) {
+                return;
+            }
+        }
+    }
+
+    fn bind_ctas(&mut self, out: &mut Outbox) {
+        let (now, before) = (self.present, self.counters.ctas_bound);
+        let (counters, contexts, first) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm);
+        self.dispatch.bind(&mut self.streams, now, |binding| {
+            counters.ctas_bound += 1;
+            counters.ctas_bound_ahead += u64::from(binding.ahead);
+            let link = LinkId(first.0 + binding.sm.0);
+            let saved = contexts.remove(&(binding.kernel, binding.cta));
+            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta, share: binding.share, resumes: saved.is_some() };
+            saved.into_iter().flatten().for_each(|context| out.send(link, now, Payload::Context(context)));
+            out.send(link, now, Payload::Launch(launch));
+            if binding.last {
+                out.event(now, EventKind::KernelDispatched(binding.kernel));
+            }
+        });
+        self.counters.binding_cycles += u64::from(self.counters.ctas_bound > before);
+    }
+
+    fn must_report_end(&self) -> bool {
+        !self.end_sent && self.streams.left() == 0
+    }
+}
+
+impl Unit for Grid {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = GridDecision;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        assert!(at >= self.present, "grid: a message on {link} for {at} came at {}", self.present);
+        let (word, notice) = match *payload {
+            Payload::CtaStarted(notice) => (Word::Started, notice),
+            Payload::CtaDone(notice) => (Word::Done, notice),
+            Payload::CtaReturned(notice) => (Word::Returned, notice),
+            Payload::CtaPreempted(notice) => (Word::Preempted, notice),
+            Payload::Context(context) => {
+                let sm = SmId(link.0 - self.ports.first_from_sm.0);
+                (Word::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
+            }
+            Payload::CopyDone(kernel) | Payload::Ended(Signal { kernel, .. }) => {
+                let word = if matches!(payload, Payload::CopyDone(_)) { Word::Copied } else { Word::EndedElsewhere };
+                debug_assert_eq!(Some(link), self.ports.system.map(|system| system.from_hub), "grid: {word:?} came on {link}");
+                let hub = SmId(self.dispatch.rooms().len() as u16);
+                return self.inbox.put(at, hub, word, kernel, CtaIndex(0));
+            }
+            other => panic!("grid: {other:?} came on {link} at {at}"),
+        };
+        debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
+        self.inbox.put(at, notice.sm, word, notice.kernel, notice.cta);
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.present < until {
+            if skip {
+                self.present = self.next_event().min(until);
+                if self.present == until {
+                    return;
+                }
+            }
+            self.cycle(out);
+            self.present = self.present.after(1);
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        if self.dispatch.has_candidates() || self.can_admit() || self.must_report_end() {
+            return self.present;
+        }
+        let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let copy = if self.streams.has_copy() && !self.held { self.present } else { copy };
+        self.inbox.next_at().min(self.streams.next_ready()).min(copy).max(self.present)
+    }
+
+    // No counter of the grid scheduler spans time.
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
+        self.present = self.present.max(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("grid", 0);
+        visitor.counters(&self.counters);
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &GridDecision) {
+        match *decision {
+            GridDecision::Release => (self.held, self.released) = (false, at),
+            GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
+            GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
+            GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),
+            GridDecision::KernelCtas { sm, kernel, limit } => self.dispatch.set_share(sm, kernel, limit, &self.streams, at),
+        }
+    }
+
+    fn progress(&self) -> Work {
+        Work { instructions: 0, tasks: self.counters.ctas_done }
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.records)
+    }
+}

@@ -1,0 +1,369 @@
+//! Exact behaviour of the grid scheduler among mock SMs.
+
+mod mock;
+mod sharing;
+
+use warpshard_base::{AppId, ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
+use warpshard_config::machine::Dispatch;
+use warpshard_engine::{Route, Unit};
+use warpshard_protocol::{EventKind, Outbox};
+
+use super::{Grid, GridPorts};
+use mock::{Chip, Job, PLAIN, Stepping, spec};
+
+const LONG: u64 = 1_000_000;
+
+fn job(stream: u64, ctas: u32, resident: u32, cycles: fn(u32) -> u64) -> Job {
+    Job { stream, ctas, resident, cycles, app: 0 }
+}
+
+fn ran(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Chip {
+    let mut chip = Chip::new(sms, spec, jobs);
+    chip.run(LONG, PLAIN);
+    assert!(chip.grid.end_cycle().is_some(), "the run ends: {:?}", chip.grid.waiting());
+    chip
+}
+
+#[test]
+fn the_first_ctas_start_exactly_one_launch_latency_after_the_launch() {
+    let chip = ran(4, &spec(), &[job(0, 8, 2, |_| 50)]);
+    assert_eq!(chip.starts(0), [20, 20, 20, 20, 21, 21, 21, 21]);
+    let stats = &chip.grid.kernel_stats()[0];
+    assert_eq!((stats.launched, stats.started, stats.ended), (Some(0), Some(20), Some(71)));
+    assert_eq!((stats.ctas_done, stats.ctas_per_sm, stats.launch_latency_cycles), (8, 2, 20));
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(71)));
+}
+
+#[test]
+fn ctas_are_handed_out_breadth_first_and_rotation_continues_where_it_stopped() {
+    let chip = ran(4, &spec(), &[job(0, 6, 4, |_| 50), job(0, 3, 4, |_| 50)]);
+    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1]);
+    assert_eq!(chip.places(1), [2, 3, 0]);
+}
+
+#[test]
+fn a_kernel_starts_one_launch_latency_after_its_predecessor_in_the_stream_ended() {
+    let chip = ran(2, &spec(), &[job(7, 2, 1, |_| 33), job(7, 2, 1, |_| 10)]);
+    assert_eq!(chip.starts(1), [20 + 33 + 20; 2]);
+    assert_eq!(chip.grid.kernel_stats()[1].launched, Some(53));
+    assert_eq!(chip.grid.kernel_stats()[1].launch_latency_cycles, 20);
+}
+
+#[test]
+fn a_launch_latency_below_the_round_trip_starts_a_kernel_as_early_as_messages_allow() {
+    let quick = Dispatch { launch_latency: 3, ..spec() };
+    let chip = ran(2, &quick, &[job(0, 1, 1, |_| 10), job(0, 1, 1, |_| 10)]);
+    assert_eq!(chip.starts(0), [5]);
+    assert_eq!(chip.starts(1), [5 + 10 + 2 * 5]);
+    let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
+    assert_eq!(latencies, [5, 10]);
+}
+
+#[test]
+fn a_cta_bound_ahead_follows_without_a_bubble() {
+    let jobs = [job(0, 2 * 10, 1, |_| 30)];
+    let chip = ran(2, &spec(), &jobs);
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(20 + 10 * 30)));
+    let without = ran(2, &Dispatch { ahead: 0, ..spec() }, &jobs);
+    assert_eq!(without.grid.end_cycle(), Some(Cycle(20 + 10 * 30 + 9 * 10)));
+}
+
+#[test]
+fn an_sm_holds_what_fits_and_what_is_bound_ahead_and_no_more() {
+    let chip = ran(3, &Dispatch { ahead: 2, ..spec() }, &[job(0, 60, 4, |cta| 20 + u64::from(cta % 7))]);
+    assert_eq!(chip.most_held, [6, 6, 6]);
+}
+
+#[test]
+fn with_fewer_ctas_left_than_places_nothing_is_bound_ahead() {
+    // After the first wave of four three are left: they go to the SMs that are free first, not after the long CTA.
+    let chip = ran(4, &spec(), &[job(0, 7, 1, |cta| if cta == 0 { 500 } else { 30 })]);
+    assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
+    assert_eq!(chip.places(0), [0, 1, 2, 3, 1, 2, 3]);
+    assert_eq!(chip.starts(0)[4..], [20 + 30 + 2 * 5; 3]);
+    let more = ran(4, &spec(), &[job(0, 8, 1, |cta| if cta == 0 { 500 } else { 30 })]);
+    assert_eq!(more.grid.counters().ctas_bound_ahead, 4, "a round that every SM gets a CTA of is not broken off");
+}
+
+#[test]
+fn no_cta_of_the_last_wave_waits_behind_long_ones() {
+    // Room for eight, six CTAs left after the first eight: all may be free before those of SM 0 are.
+    let chip = ran(4, &spec(), &[job(0, 14, 2, |cta| if cta % 4 == 0 && cta < 8 { 500 } else { 30 })]);
+    assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
+    assert!(!chip.places(0)[8..].contains(&0), "{:?}", chip.places(0));
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(21 + 500)));
+}
+
+#[test]
+fn kernels_of_different_streams_overlap_and_share_their_idle_launch_latency() {
+    let chip = ran(4, &spec(), &[job(1, 2, 1, |_| 100), job(2, 2, 1, |_| 100), job(1, 1, 1, |_| 10)]);
+    assert_eq!((chip.places(0), chip.starts(0)), (vec![0, 1], vec![20, 20]));
+    assert_eq!((chip.places(1), chip.starts(1)), (vec![2, 3], vec![20, 20]));
+    let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
+    assert_eq!(latencies, [20, 0, 20]);
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(20 + 100 + 20 + 10)));
+}
+
+#[test]
+fn a_launch_behind_a_running_kernel_costs_nothing() {
+    let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 10), job(2, 1, 1, |_| 100), job(1, 1, 1, |_| 10)]);
+    assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
+    assert_eq!(chip.starts(2), [50]);
+    assert_eq!(chip.grid.kernel_stats()[2].launch_latency_cycles, 0);
+}
+
+#[test]
+fn no_more_kernels_run_than_the_chip_has_places_for() {
+    let one = Dispatch { max_kernels: 1, ..spec() };
+    let chip = ran(4, &one, &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 40), job(3, 1, 1, |_| 40)]);
+    let launched: Vec<_> = chip.grid.kernel_stats().iter().map(|stats| stats.launched).collect();
+    assert_eq!(launched, [Some(0), Some(60), Some(120)]);
+}
+
+#[test]
+fn an_sm_of_its_own_turns_to_another_kernel_only_when_it_is_empty() {
+    let jobs = [job(1, 3, 4, |cta| 30 + 40 * u64::from(cta)), job(2, 2, 4, |_| 10)];
+    let alone = ran(2, &spec(), &jobs);
+    // CTAs 0 and 2 of the first kernel run on SM 0 until 30 and 21 + 110; CTA 1 on SM 1 until 90.
+    assert_eq!(alone.starts(0), [20, 20, 21]);
+    assert_eq!(alone.places(1), [1, 1]);
+    assert_eq!(alone.starts(1), [20 + 70 + 2 * 5, 20 + 70 + 2 * 5 + 1]);
+    let shared = ran(2, &Dispatch { share_sm: true, ..spec() }, &jobs);
+    assert_eq!(shared.places(1), [1, 0]);
+    assert_eq!(shared.starts(1), [21, 22]);
+}
+
+#[test]
+fn kernels_that_share_an_sm_share_its_room() {
+    let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
+    let chip = ran(1, &shared, &[job(1, 1, 2, |_| 1000), job(2, 8, 4, |_| 100)]);
+    assert_eq!(chip.most_held, [3], "half the SM for the first kernel, two quarters for the second");
+}
+
+#[test]
+fn an_sm_without_room_for_one_kernel_gets_the_next_one_as_soon_as_that_is_its_turn() {
+    let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
+    let chip = ran(2, &shared, &[job(1, 1, 2, |_| 1000), job(2, 2, 1, |_| 100), job(3, 1, 2, |_| 10)]);
+    assert_eq!((chip.places(1), chip.starts(1)), (vec![1, 1], vec![20, 130]));
+    assert_eq!((chip.places(2), chip.starts(2)), (vec![0], vec![131]), "one cycle after the second kernel's last CTA");
+}
+
+#[test]
+fn a_kernel_is_served_to_its_end_before_another_that_came_to_an_earlier_place() {
+    let shared = Dispatch { share_sm: true, max_kernels: 2, ..spec() };
+    let chip = ran(1, &shared, &[job(1, 1, 2, |_| 10), job(2, 24, 2, |_| 30), job(1, 1, 2, |_| 10)]);
+    assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
+    assert!(chip.starts(2) > chip.starts(1)[23..].to_vec(), "{:?} after {:?}", chip.starts(2), chip.starts(1));
+}
+
+#[test]
+fn launches_of_two_streams_may_be_under_way_at_once() {
+    let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 45), job(1, 1, 1, |_| 9), job(2, 1, 1, |_| 9)]);
+    assert_eq!((chip.starts(2), chip.starts(3)), (vec![80], vec![85]));
+    let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
+    assert_eq!(latencies, [20, 0, 15, 0], "of 60 to 85 the first stream's kernels run until 60 and from 80, the second's until 65");
+}
+
+#[test]
+fn a_cta_limit_holds_from_the_cut_on_without_bubbles_and_can_be_lifted() {
+    let mut chip = Chip::new(2, &spec(), &[job(0, 40, 2, |_| 30)]);
+    chip.limit(0, 1);
+    chip.run(200, PLAIN);
+    assert_eq!(chip.most_held, [2, 3], "one and two run, one waits at each");
+    let on_first: Vec<u64> = chip.lives.values().filter(|life| life.sm == 0).map(|life| life.start).collect();
+    assert_eq!(on_first, [20, 50, 80, 110, 140, 170]);
+    chip.limit(0, 2);
+    assert_eq!(chip.grid.next_event(), Cycle(200));
+    chip.run(LONG, PLAIN);
+    assert_eq!(chip.most_held, [3, 3]);
+    assert!(chip.grid.end_cycle().is_some());
+}
+
+#[test]
+fn a_limit_at_what_fits_changes_nothing() {
+    let plain = ran(2, &spec(), &mixed());
+    let mut limited = Chip::new(2, &spec(), &mixed());
+    (0..2).for_each(|sm| limited.limit(sm, 5));
+    limited.run(LONG, PLAIN);
+    assert_eq!(limited.lives, plain.lives);
+}
+
+/// Unassigned CTAs of kernels in slots.
+fn unassigned(chip: &Chip) -> u64 {
+    chip.grid.streams.occupied().map(|slot| u64::from(slot.unassigned())).sum()
+}
+
+#[test]
+fn a_chip_that_may_not_start_anything_says_so() {
+    let mut chip = Chip::new(2, &spec(), &[job(0, 4, 2, |_| 30), job(0, 1, 1, |_| 30)]);
+    (0..2).for_each(|sm| chip.limit(sm, 0));
+    chip.run(100, PLAIN);
+    assert_eq!(chip.grid.next_event(), Cycle::NEVER);
+    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 1, 4));
+    assert_eq!(
+        chip.grid.waiting(),
+        ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
+          from cycle 15 on; 2 SMs are at the CTA limit that a controller set"]
+    );
+}
+
+#[test]
+fn a_silent_sm_and_kernels_without_a_place_are_named() {
+    let one = Dispatch { max_kernels: 1, ..spec() };
+    let mut chip = Chip::new(1, &one, &[job(0, 1, 1, |_| LONG), job(1, 1, 1, |_| 1)]);
+    chip.run(100, PLAIN);
+    assert_eq!(
+        chip.grid.waiting()[1..],
+        [
+            "kernel 1 (job1, stream 1) waits for a slot among the kernels of the chip",
+            "sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
+        ]
+    );
+}
+
+#[test]
+fn a_workload_without_kernels_ends_at_once() {
+    let mut chip = Chip::new(2, &spec(), &[]);
+    assert_eq!(chip.grid.next_event(), Cycle(0));
+    chip.run(10, Stepping { skip: true, ..PLAIN });
+    assert_eq!(chip.events, [(0, EventKind::RunEnded)]);
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(0)));
+}
+
+#[test]
+fn events_come_one_latency_after_what_they_tell() {
+    let chip = ran(1, &spec(), &[job(0, 2, 1, |_| 30)]);
+    let (kernel, sm) = (KernelIndex(0), SmId(0));
+    assert_eq!(
+        chip.events,
+        [
+            (15, EventKind::KernelReady(kernel)),
+            (16, EventKind::KernelDispatched(kernel)),
+            (25, EventKind::KernelStarted(kernel)),
+            (55, EventKind::CtaEnded(sm, kernel)),
+            (85, EventKind::CtaEnded(sm, kernel)),
+            (85, EventKind::KernelEnded(kernel)),
+            (85, EventKind::ApplicationEnded(AppId(0))),
+            (85, EventKind::RunEnded)
+        ]
+    );
+}
+
+fn mixed() -> Vec<Job> {
+    vec![
+        job(0, 50, 3, |cta| 11 + u64::from(cta * cta * 37 % 41)),
+        job(1, 9, 2, |cta| 60 + u64::from(cta)),
+        job(1, 30, 5, |_| 17),
+        job(0, 1, 1, |_| 1),
+        job(2, 12, 1, |cta| 1 + u64::from(cta * 31 % 29)),
+    ]
+}
+
+#[test]
+fn stepping_shows_in_no_result() {
+    for share_sm in [false, true] {
+        let spec = Dispatch { share_sm, max_kernels: 2, ..spec() };
+        let expected = ran(7, &spec, &mixed());
+        for (span, skip, first_sm) in [(1, true, 3), (2, false, 6), (3, true, 1), (4, false, 2), (5, true, 5), (5, false, 4)] {
+            let mut chip = Chip::new(7, &spec, &mixed());
+            chip.run(LONG, Stepping { span, skip, first_sm });
+            assert_eq!(chip.grid.kernel_stats(), expected.grid.kernel_stats());
+            assert_eq!(chip.grid.counters(), expected.grid.counters());
+            assert_eq!(chip.events, expected.events);
+            assert_eq!(chip.lives, expected.lives);
+        }
+    }
+}
+
+#[test]
+fn every_cta_of_every_kernel_runs_once() {
+    let jobs = mixed();
+    let chip = ran(7, &spec(), &jobs);
+    assert_eq!(chip.lives.len() as u32, jobs.iter().map(|job| job.ctas).sum::<u32>());
+    let counters = chip.grid.counters();
+    assert_eq!((counters.ctas_bound, counters.ctas_started, counters.ctas_done), (102, 102, 102));
+    assert_eq!((counters.kernels_launched, counters.kernels_ended, chip.grid.streams.left() as u64, unassigned(&chip)), (5, 5, 0, 0));
+}
+
+#[test]
+fn the_next_event_is_exactly_the_next_cycle_that_changes_anything() {
+    let mut chip = Chip::new(5, &Dispatch { max_kernels: 2, ..spec() }, &mixed());
+    let state = |chip: &Chip| {
+        let grid = &chip.grid;
+        format!("{:?} {:?} {:?} {:?}", grid.streams, grid.dispatch, grid.records, grid.counters)
+    };
+    while chip.grid.end_cycle().is_none() {
+        let (before, acts) = (state(&chip), chip.grid.next_event() == Cycle(chip.now));
+        chip.run(chip.now + 1, PLAIN);
+        assert_eq!(state(&chip) != before, acts, "at cycle {}", chip.now - 1);
+    }
+}
+
+#[test]
+#[should_panic(expected = "kernel 0 has no CTAs")]
+fn a_kernel_without_ctas_is_refused() {
+    Chip::new(1, &spec(), &[job(0, 0, 1, |_| 1)]);
+}
+
+#[test]
+#[should_panic(expected = "no CTA of `job0` fits an SM")]
+fn a_kernel_that_does_not_fit_is_refused() {
+    Chip::new(1, &spec(), &[job(0, 1, 0, |_| 1)]);
+}
+
+#[test]
+fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
+    let machine = crate::test_machine::test_machine();
+    let info = crate::test_machine::kernel_info(256, 4000);
+    let resident = crate::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
+    let workload = mock::workload_of(vec![info]);
+    let ports = GridPorts {
+        first_to_sm: LinkId(0),
+        first_from_sm: LinkId(machine.gpu.sms as u16),
+        first_to_partition: LinkId(0),
+        partitions: 0,
+        system: None,
+    };
+    let mut grid = Grid::new(&machine, workload, vec![resident], ports);
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(vec![route; machine.gpu.sms as usize].into(), vec![0], 1);
+    grid.run(Cycle(LONG), true, &mut out);
+    let held = u64::from(resident + machine.gpu.dispatch.ahead);
+    assert_eq!(grid.counters().ctas_bound, u64::from(machine.gpu.sms) * held);
+    assert_eq!(grid.counters().binding_cycles, held);
+}
+
+#[test]
+fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launched() {
+    use warpshard_base::Addr;
+    use warpshard_protocol::{Payload, Warm};
+    use warpshard_workload::{Command, Workload};
+
+    let machine = crate::test_machine::test_machine();
+    let info = crate::test_machine::kernel_info(32, 1);
+    let plain = mock::workload_of(vec![info.clone(), info]);
+    let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 64 };
+    let launch = |kernel| Command::Launch(KernelIndex(kernel));
+    let commands = vec![copy(0x100), copy(0x200), launch(0), copy(0x300), launch(1), copy(0x400)];
+    let workload = std::sync::Arc::new(Workload { commands, ..(*plain).clone() });
+    let sms = machine.gpu.sms as u16;
+    let ports =
+        GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms), first_to_partition: LinkId(2 * sms), partitions: 2, system: None };
+    let mut grid = Grid::new(&machine, workload, vec![1, 1], ports);
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(vec![route; usize::from(2 * sms) + 2].into(), vec![0], 1);
+    grid.run(Cycle(LONG), true, &mut out);
+    let warm = |link: u16, addr| (LinkId(2 * sms + link), Warm { addr: Addr(addr), bytes: 64 });
+    let told: Vec<(LinkId, Warm)> = out
+        .batch(0)
+        .iter()
+        .filter_map(|sent| match sent.payload {
+            Payload::Warm(copy) => Some((sent.link, copy)),
+            _ => None,
+        })
+        .collect();
+    // The second kernel waits for the first, in the same stream, and with it the copy before it.
+    assert_eq!(told, [warm(0, 0x100), warm(1, 0x100), warm(0, 0x200), warm(1, 0x200)]);
+}

@@ -1,0 +1,291 @@
+//! A chip of mock SMs around the grid scheduler: each starts bound CTAs in order, at most one per cycle, when they fit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use warpshard_state::{Reader, StateError, Writer};
+
+use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
+use warpshard_config::machine::{Dispatch, Sharing, Switch, UnderWay};
+use warpshard_engine::{Route, Unit};
+use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
+use warpshard_workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
+
+use super::super::capacity::Capacity;
+use super::super::{Grid, GridDecision, GridPorts};
+
+/// Every resource of a mock SM, divisible by 1 to 6.
+const WHOLE_SM: u32 = 60;
+
+/// A kernel of the mock chip.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    pub(super) stream: u64,
+    pub(super) ctas: u32,
+    pub(super) resident: u32,
+    /// Cycles that a CTA runs.
+    pub(super) cycles: fn(u32) -> u64,
+    /// The application.
+    pub(super) app: u16,
+}
+
+#[derive(Debug)]
+struct NoInstructions;
+
+impl CtaSource for NoInstructions {
+    fn cta(&self, _index: CtaIndex) -> Arc<CtaProgram> {
+        Arc::default()
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+fn info(i: usize, job: &Job) -> KernelInfo {
+    KernelInfo {
+        name: format!("job{i}"),
+        id: i as u64 + 1,
+        grid: Dim3 { x: job.ctas, y: 1, z: 1 },
+        block: Dim3 { x: 32, y: 1, z: 1 },
+        shared_bytes: 0,
+        registers: 16,
+        app: AppId(0),
+        stream: StreamId(job.stream),
+        after: Vec::new(),
+        shared_base: Addr(0),
+        local_base: Addr(0),
+        gpu: None,
+        copy: None,
+    }
+}
+
+/// A copy, then the kernels one by one.
+pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
+    let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
+    commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
+    let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
+    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
+}
+
+/// The kernels of each application, by the number of the application, with its priority; with `again` what ends starts again.
+fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Workload> {
+    let part = |(app, priority): (usize, &i32)| {
+        let own = jobs.iter().enumerate().filter(|(_, job)| usize::from(job.app) == app);
+        let workload = workload_of(own.map(|(i, job)| info(i, job)).collect());
+        Part { workload: (*workload).clone(), priority: *priority }
+    };
+    Arc::new(mix(priorities.iter().enumerate().map(part).collect(), again).unwrap())
+}
+
+/// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
+pub(super) fn spec() -> Dispatch {
+    Dispatch {
+        latency: 5,
+        ahead: 1,
+        launch_latency: 20,
+        max_kernels: 8,
+        share_sm: false,
+        sharing: Sharing::LeftOver,
+        switch: Switch::Time,
+        under_way: UnderWay::Awaited,
+    }
+}
+
+#[derive(Clone, Default)]
+struct MockSm {
+    arrivals: VecDeque<(u64, CtaLaunch)>,
+    bound: VecDeque<CtaLaunch>,
+    running: Vec<(u64, CtaLaunch)>,
+    limit: Option<usize>,
+    /// It gives back all CTAs that it has in the next cycle.
+    gives_back: bool,
+}
+
+/// How the chip is stepped; nothing of it may show in the results.
+#[derive(Clone, Copy)]
+pub(super) struct Stepping {
+    /// Cycles between two exchanges of messages, at most the latency.
+    pub(super) span: u64,
+    pub(super) skip: bool,
+    /// The SM whose messages are delivered first.
+    pub(super) first_sm: usize,
+}
+
+pub(super) const PLAIN: Stepping = Stepping { span: 1, skip: false, first_sm: 0 };
+
+/// A CTA's life: start and end at its SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) sm: u16,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+pub(super) struct Chip {
+    pub(super) grid: Grid,
+    jobs: Vec<Job>,
+    sms: Vec<MockSm>,
+    out: Outbox,
+    pub(super) now: u64,
+    /// By (kernel, CTA).
+    pub(super) lives: BTreeMap<(u16, u32), Life>,
+    pub(super) events: Vec<(u64, EventKind)>,
+    /// Most CTAs of each kernel that ran on an SM at once while others ran there, too.
+    pub(super) most_of: BTreeMap<u16, usize>,
+    /// Most CTAs that each SM held, bound or running.
+    pub(super) most_held: Vec<usize>,
+}
+
+impl Chip {
+    pub(super) fn new(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Self {
+        Self::with(sms, spec, workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect()), jobs)
+    }
+
+    /// A chip that applications share: those of the jobs, which are in their order.
+    pub(super) fn shared(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], again: bool) -> Self {
+        assert!(jobs.is_sorted_by_key(|job| job.app));
+        let all = if again { [jobs, jobs].concat() } else { jobs.to_vec() };
+        Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
+    }
+
+    /// The same, nothing being started again, where the launches of the last application arrive at these cycles.
+    pub(super) fn arriving(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], arrivals: &[u64]) -> Self {
+        let mut workload = (*workload_of_apps(jobs, priorities, false)).clone();
+        workload.applications.last_mut().unwrap().arrivals = arrivals.iter().map(|cycle| Cycle(*cycle)).collect();
+        Self::with(sms, spec, Arc::new(workload), jobs)
+    }
+
+    fn with(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[Job]) -> Self {
+        let clock = ClockDomain { period: 1 };
+        let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
+        let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
+        let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
+        let ports = GridPorts {
+            first_to_sm: LinkId(0),
+            first_from_sm: LinkId(sms as u16),
+            first_to_partition: LinkId(0),
+            partitions: 0,
+            system: None,
+        };
+        let capacity = Capacity {
+            whole: [WHOLE_SM; 5],
+            needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
+            resident: jobs.iter().map(|job| job.resident).collect(),
+        };
+        Self {
+            grid: Grid::build(sms as u32, spec, workload, capacity, ports),
+            jobs: jobs.to_vec(),
+            sms: vec![MockSm::default(); sms],
+            out: Outbox::new(routes.into(), worker_of, 2),
+            now: 0,
+            lives: BTreeMap::new(),
+            most_of: BTreeMap::new(),
+            events: Vec::new(),
+            most_held: vec![0; sms],
+        }
+    }
+
+    /// Limits an SM as a controller does: at the grid scheduler and at the SM.
+    pub(super) fn limit(&mut self, sm: u16, limit: u32) {
+        self.grid.settle(Cycle(self.now));
+        self.grid.apply(Cycle(self.now), &GridDecision::CtaLimit { sm: SmId(sm), limit });
+        self.sms[usize::from(sm)].limit = Some(limit as usize);
+    }
+
+    /// Steps up to `until`, or to the exchange after the end of the run.
+    pub(super) fn run(&mut self, until: u64, how: Stepping) -> &mut Self {
+        while self.now < until && !self.events.iter().any(|event| event.1 == EventKind::RunEnded) {
+            let next = (self.now + how.span).min(until);
+            for cycle in self.now..next {
+                (0..self.sms.len()).for_each(|sm| self.step_sm(sm, cycle));
+            }
+            self.grid.run(Cycle(next), how.skip, &mut self.out);
+            self.exchange(how, next);
+            self.now = next;
+        }
+        self
+    }
+
+    fn exchange(&mut self, how: Stepping, now: u64) {
+        for sent in self.out.batch(1).drain(..) {
+            let Payload::Launch(launch) = sent.payload else { panic!("the grid sends launches only") };
+            self.sms[sent.link.index()].arrivals.push_back((sent.arrival(Cycle(now)).0, launch));
+        }
+        let sms = self.sms.len();
+        let mut words: Vec<_> = self.out.batch(0).drain(..).collect();
+        words.sort_by_key(|sent| (sent.link.index() + sms - how.first_sm) % sms);
+        for sent in words {
+            self.grid.deliver(sent.link, sent.arrival(Cycle(now)), &sent.payload);
+        }
+        self.events.extend(self.out.events().drain(..).map(|Event { at, kind, .. }| (at.0, kind)));
+    }
+
+    fn step_sm(&mut self, id: usize, cycle: u64) {
+        let (sm, jobs) = (&mut self.sms[id], &self.jobs);
+        while sm.arrivals.front().is_some_and(|arrival| arrival.0 == cycle) {
+            sm.bound.extend(sm.arrivals.pop_front().map(|arrival| arrival.1));
+        }
+        self.most_held[id] = self.most_held[id].max(sm.bound.len() + sm.running.len());
+        let link = LinkId((self.most_held.len() + id) as u16);
+        let notice = |launch: CtaLaunch| CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: SmId(id as u16) };
+        let out = &mut self.out;
+        if std::mem::take(&mut sm.gives_back) {
+            for launch in sm.bound.drain(..) {
+                out.send(link, Cycle(cycle), Payload::CtaReturned(notice(launch)));
+            }
+            for (_, launch) in sm.running.drain(..) {
+                self.lives.remove(&(launch.kernel.0, launch.cta.0));
+                out.send(link, Cycle(cycle), Payload::CtaPreempted(notice(launch)));
+            }
+        }
+        sm.running.retain(|&(end, launch)| {
+            if end == cycle {
+                out.send(link, Cycle(cycle), Payload::CtaDone(notice(launch)));
+            }
+            end != cycle
+        });
+        let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
+        let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
+        let allowed = sm.limit.is_none_or(|limit| sm.running.len() < limit);
+        let of = |running: &[(u64, CtaLaunch)], kernel| running.iter().filter(|(_, launch)| launch.kernel == kernel).count();
+        let next = sm.bound.iter().position(|launch| of(&sm.running, launch.kernel) < usize::from(launch.share));
+        let next = next.filter(|at| allowed && used + share(&sm.bound[*at]) <= WHOLE_SM);
+        if let Some(launch) = next.and_then(|at| sm.bound.remove(at)) {
+            let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
+            sm.running.push((end, launch));
+            if sm.running.iter().any(|(_, other)| other.kernel != launch.kernel) {
+                let most = self.most_of.entry(launch.kernel.0).or_default();
+                *most = (*most).max(of(&sm.running, launch.kernel));
+            }
+            let life = Life { sm: id as u16, start: cycle, end };
+            let before = self.lives.insert((launch.kernel.0, launch.cta.0), life);
+            let again = usize::from(launch.kernel.0) >= self.grid.workload.first_launches();
+            assert!(before.is_none() || again, "a CTA starts once");
+            out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
+        }
+    }
+
+    /// An SM gives back all CTAs that it has.
+    pub(super) fn give_back(&mut self, sm: u16) {
+        self.sms[usize::from(sm)].gives_back = true;
+    }
+
+    /// Decides something about the grid scheduler.
+    pub(super) fn decide(&mut self, decision: &GridDecision) {
+        self.grid.settle(Cycle(self.now));
+        self.grid.apply(Cycle(self.now), decision);
+    }
+
+    /// Start cycles of a kernel's CTAs in their order.
+    pub(super) fn starts(&self, kernel: u16) -> Vec<u64> {
+        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
+    }
+
+    /// SMs of a kernel's CTAs in their order.
+    pub(super) fn places(&self, kernel: u16) -> Vec<u16> {
+        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.sm).collect()
+    }
+}

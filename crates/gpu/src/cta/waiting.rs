@@ -1,0 +1,45 @@
+//! A description of what the grid scheduler waits for, shown when the chip is deadlocked.
+
+use warpshard_base::KernelIndex;
+use warpshard_workload::Workload;
+
+use super::dispatch::Dispatch;
+use super::records::KernelRecords;
+use super::streams::Streams;
+
+/// One sentence per kernel that has a slot or waits for one, and one per SM that holds CTAs.
+pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispatch, records: &KernelRecords) -> Vec<String> {
+    let mut lines = Vec::new();
+    for slot in streams.occupied() {
+        let record = records.record(slot.kernel);
+        let mut line = format!(
+            "{} of {} CTAs of {} are done, {} are bound to no SM",
+            record.done,
+            slot.ctas,
+            title(workload, slot.kernel),
+            slot.unassigned(),
+        );
+        if record.started.is_none() {
+            line += &format!("; none has started, the first may be bound from {} on", slot.ready_at);
+        }
+        let resident = dispatch.resident()[slot.kernel.index()];
+        let limited = dispatch.rooms().iter().filter(|room| room.limit < resident && room.bound >= room.limit).count();
+        if slot.unassigned() > 0 && limited > 0 {
+            line += &format!("; {limited} SMs are at the CTA limit that a controller set");
+        }
+        lines.push(line);
+    }
+    for kernel in streams.eligible() {
+        lines.push(format!("{} waits for a slot among the kernels of the chip", title(workload, kernel)));
+    }
+    for (sm, room) in dispatch.rooms().iter().enumerate().filter(|(_, room)| room.bound > 0) {
+        let (bound, started, last) = (room.bound, room.started, room.last_word);
+        lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));
+    }
+    lines
+}
+
+fn title(workload: &Workload, kernel: KernelIndex) -> String {
+    let info = &workload.kernel(kernel).info;
+    format!("{kernel} ({}, {})", info.name, info.stream)
+}

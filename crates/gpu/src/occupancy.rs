@@ -1,0 +1,191 @@
+//! How many CTAs of a kernel fit an SM at once, and which resource limits them.
+//!
+//! Input: the SM's resources and the kernel's needs. Output: a count and the first resource, in the order of [`Limit`],
+//! that allows no more. The SM itself decides at run time by what is free; for one kernel alone both agree.
+
+use std::fmt;
+
+use warpshard_base::WARP_SIZE;
+use warpshard_config::machine::Sm;
+use warpshard_workload::KernelInfo;
+
+/// A resource of an SM that CTAs use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Threads, counted in whole warps.
+    Threads,
+    /// Warp slots.
+    Warps,
+    /// Shared memory.
+    SharedMemory,
+    /// Registers.
+    Registers,
+    /// CTA slots.
+    CtaSlots,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Threads => "threads",
+            Self::Warps => "warps",
+            Self::SharedMemory => "shared memory",
+            Self::Registers => "registers",
+            Self::CtaSlots => "CTA slots",
+        })
+    }
+}
+
+/// Why a kernel cannot run: one CTA needs more of a resource than an SM has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The resource that does not suffice.
+    pub limit: Limit,
+    /// What one CTA needs of it.
+    pub needed: u32,
+    /// What an SM has of it.
+    pub available: u32,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a CTA needs {} {}, an SM has {}", self.needed, unit(self.limit), self.available)
+    }
+}
+
+impl std::error::Error for Reason {}
+
+fn unit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::SharedMemory => "bytes of shared memory",
+        Limit::Threads => "threads",
+        Limit::Warps => "warps",
+        Limit::Registers => "registers",
+        Limit::CtaSlots => "CTA slots",
+    }
+}
+
+/// What one CTA takes from an SM, granularities applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct CtaNeeds {
+    /// Threads, padded to whole warps.
+    pub threads: u32,
+    /// Warp slots.
+    pub warps: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Registers.
+    pub registers: u32,
+}
+
+impl CtaNeeds {
+    /// The needs of a CTA of a kernel on an SM of this kind; what exceeds 32 bits is the largest number, which no SM has.
+    pub fn of(spec: &Sm, info: &KernelInfo) -> Self {
+        let warps = info.warps_per_cta();
+        let multiple = |need: u32, of: u32| need.checked_next_multiple_of(of.max(1)).unwrap_or(u32::MAX);
+        let per_warp = multiple(info.registers.saturating_mul(WARP_SIZE), spec.register_granularity);
+        Self {
+            threads: warps.saturating_mul(WARP_SIZE),
+            warps,
+            shared_bytes: multiple(info.shared_bytes, spec.shared_granularity),
+            registers: warps.saturating_mul(per_warp),
+        }
+    }
+}
+
+/// CTAs of a kernel that an SM holds at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// CTAs per SM, at least 1.
+    pub ctas: u32,
+    /// The resource that allows no more.
+    pub limited_by: Limit,
+}
+
+/// How many CTAs of a kernel an SM holds and what limits them, or why it holds none.
+pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, Reason> {
+    let needs = CtaNeeds::of(spec, info);
+    let resources = [
+        (Limit::Threads, needs.threads, spec.max_threads),
+        (Limit::Warps, needs.warps, spec.warps),
+        (Limit::SharedMemory, needs.shared_bytes, spec.shared_bytes),
+        (Limit::Registers, needs.registers, spec.registers),
+        (Limit::CtaSlots, 1, spec.max_ctas),
+    ];
+    let mut best = Occupancy { ctas: u32::MAX, limited_by: Limit::CtaSlots };
+    for (limit, needed, available) in resources {
+        if needed > available {
+            return Err(Reason { limit, needed, available });
+        }
+        let fit = available.checked_div(needed).unwrap_or(u32::MAX);
+        if fit < best.ctas {
+            best = Occupancy { ctas: fit, limited_by: limit };
+        }
+    }
+    Ok(best)
+}
+
+/// How many CTAs of a kernel an SM holds at once, at least 1, or why it holds none.
+pub fn resident_ctas(spec: &Sm, info: &KernelInfo) -> Result<u32, Reason> {
+    occupancy(spec, info).map(|fit| fit.ctas)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_machine::{kernel_info, test_machine};
+    use warpshard_base::{Addr, StreamId};
+    use warpshard_workload::Dim3;
+
+    #[test]
+    fn the_scarcest_resource_limits() {
+        let spec = test_machine().gpu.sm;
+        let mut info = kernel_info(256, 1);
+        let of = |info: &KernelInfo| occupancy(&spec, info).map(|o| (o.ctas, o.limited_by));
+        assert_eq!(of(&info), Ok((8, Limit::Threads)));
+        info.shared_bytes = 40_000;
+        assert_eq!(of(&info), Ok((2, Limit::SharedMemory)));
+        info.registers = 255;
+        assert_eq!(of(&info), Ok((1, Limit::Registers)));
+        info.block = Dim3 { x: 32, y: 1, z: 1 };
+        info.registers = 16;
+        info.shared_bytes = 0;
+        assert_eq!(of(&info), Ok((32, Limit::CtaSlots)));
+    }
+
+    #[test]
+    fn registers_are_rounded_up_per_warp() {
+        let spec = test_machine().gpu.sm;
+        let mut info = kernel_info(1024, 1);
+        info.registers = 33;
+        assert_eq!(CtaNeeds::of(&spec, &info).registers, 32 * 36 * 32);
+        assert_eq!(resident_ctas(&spec, &info), Ok(1));
+    }
+
+    #[test]
+    fn needs_beyond_32_bits_are_refused_and_do_not_wrap() {
+        let spec = test_machine().gpu.sm;
+        let mut info = kernel_info(64, 1);
+        for bytes in [u32::MAX, u32::MAX - 100, 1 << 31] {
+            info.shared_bytes = bytes;
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::SharedMemory, "{bytes}");
+        }
+        info.shared_bytes = 0;
+        for registers in [u32::MAX, 1 << 27, 1 << 26] {
+            info.registers = registers;
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::Registers, "{registers}");
+        }
+    }
+
+    #[test]
+    fn a_cta_larger_than_the_sm_is_refused_with_its_reason() {
+        let spec = test_machine().gpu.sm;
+        let mut info = kernel_info(64, 1);
+        info.shared_bytes = 100_000;
+        info.shared_base = Addr(0);
+        info.stream = StreamId(0);
+        let reason = resident_ctas(&spec, &info).unwrap_err();
+        assert_eq!(reason, Reason { limit: Limit::SharedMemory, needed: 100_000, available: 98_304 });
+        assert_eq!(reason.to_string(), "a CTA needs 100000 bytes of shared memory, an SM has 98304");
+    }
+}

@@ -1,0 +1,246 @@
+//! What the stages of an SM share: the clock, the resident CTAs and warps with their scoreboard, and the counters.
+//!
+//! A stage owns its queues and registers. It changes the warps through a closed set of signals: [`Core::front_changed`],
+//! [`Core::register_ready`], [`Core::instruction_done`], [`Core::stores_done`], [`Core::atomics_done`], and those of a warp that begins
+//! to wait or ends ([`Core::reach_barrier`], [`Core::reach_fence`], [`Core::reach_atomic`], [`Core::warp_finished`]).
+
+mod buffer;
+mod ctas;
+mod history;
+mod ranges;
+mod scoreboard;
+mod warps;
+
+use warpshard_base::{Cycle, KernelIndex, LinkId, SmId};
+use warpshard_config::machine::Sm as Spec;
+use warpshard_protocol::{CtaNotice, Outbox, Payload};
+use warpshard_workload::{OpClass, StaticInst};
+
+use super::counters::SmStats;
+use super::kinds::{self, ClassRoute};
+
+#[cfg(test)]
+pub(super) use buffer::InstBuffer;
+pub(super) use buffer::MAX_BUFFER;
+pub(super) use ctas::{Ctas, Ended, Resident, Windows};
+pub(super) use warps::{MAX_WARPS, NOBODY, Warps, bits, is_in, oldest_of};
+
+use history::History;
+use scoreboard::Scoreboard;
+
+/// The state that all stages see.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Core {
+    pub(super) id: SmId,
+    pub(super) now: Cycle,
+    #[state(fixed)]
+    pub(super) spec: Spec,
+    pub(super) routes: [ClassRoute; OpClass::COUNT],
+    pub(super) warps: Warps,
+    pub(super) scoreboard: Scoreboard,
+    pub(super) ctas: Ctas,
+    pub(super) counters: SmStats,
+    /// What became of the last CTAs, for controllers.
+    pub(super) history: Box<History>,
+    /// Warps of CTAs whose context was saved or restored by traffic, until the preemption stage hears of it.
+    pub(super) contexts_moved: u64,
+    /// From which cycle on resident warps are not counted.
+    residency_since: Cycle,
+    /// Cycles with a CTA before the present residency, and the first cycle of it.
+    active_before: u64,
+    active_since: Cycle,
+}
+
+impl Core {
+    pub(super) fn new(id: SmId, spec: Spec, kernels: usize) -> Self {
+        Self {
+            id,
+            now: Cycle(0),
+            routes: kinds::routes(&spec),
+            warps: Warps::new(spec.warps as usize),
+            scoreboard: Scoreboard::new(),
+            ctas: Ctas::new(&spec),
+            history: Box::new(History::new(kernels)),
+            counters: SmStats::new(kernels),
+            contexts_moved: 0,
+            residency_since: Cycle(0),
+            active_before: 0,
+            active_since: Cycle(0),
+            spec,
+        }
+    }
+
+    /// The kernel of a warp.
+    #[inline]
+    pub(super) fn kernel_of(&self, warp: usize) -> KernelIndex {
+        self.ctas.kernel(self.warps.cta[warp])
+    }
+
+    /// The code of a warp's kernel.
+    #[inline]
+    pub(super) fn code_of(&self, warp: usize) -> &[StaticInst] {
+        self.ctas.code(self.warps.cta[warp])
+    }
+
+    /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the
+    /// reference does not step an SM without CTAs.
+    #[inline]
+    pub(super) fn active_cycle(&self) -> u64 {
+        if self.ctas.resident() > 0 { self.active_before + (self.now.0 - self.active_since.0) } else { self.active_before }
+    }
+
+    /// The first CTA starts at the end of this cycle.
+    pub(super) fn resume_active(&mut self) {
+        self.active_since = self.now.after(1);
+    }
+
+    /// Counts the resident warps of the cycles before `until` in which they were not counted yet.
+    pub(super) fn count_residency(&mut self, until: Cycle) {
+        self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones()) * (until.0 - self.residency_since.0);
+        self.residency_since = until;
+    }
+
+    /// A warp has a new front instruction: notes which unit it needs and whether it meets a reserved register.
+    #[inline]
+    pub(super) fn front_changed(&mut self, warp: usize) {
+        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        self.warps.set_kind(warp, self.routes[code.class as usize].kind);
+        self.warps.set_hazard(warp, self.scoreboard.hazard(warp, code));
+    }
+
+    /// The register of a warp was written: its front instruction may go on, or its fence may be over.
+    #[inline]
+    pub(super) fn register_ready(&mut self, warp: usize, register: u16) {
+        debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for a slot without a warp", self.id, self.now);
+        self.scoreboard.release(warp, register);
+        let warps = &mut self.warps;
+        if warps.hazard >> warp & 1 != 0 {
+            let code = &self.ctas.code(warps.cta[warp])[warps.front(warp).index as usize];
+            warps.set_hazard(warp, self.scoreboard.hazard(warp, code));
+        }
+        if (warps.at_fence | warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
+            warps.fence_over |= warps.at_fence & 1 << warp;
+            self.check_release(warp);
+        }
+    }
+
+    /// An instruction of the warp, or of nobody, left its pipeline.
+    #[inline]
+    pub(super) fn instruction_done(&mut self, warp: usize) {
+        let Some(in_pipe) = self.warps.in_pipe.get_mut(warp) else { return };
+        debug_assert!(*in_pipe > 0, "{}, warp {warp}, {}: no instruction is under way", self.id, self.now);
+        *in_pipe -= 1;
+        self.check_release(warp);
+    }
+
+    /// Stores of a warp to so many sectors were acknowledged, which it had made in a generation of its slot.
+    #[inline]
+    pub(super) fn stores_done(&mut self, warp: usize, generation: u8, sectors: u32) {
+        if self.warps.generation[warp] != generation {
+            return;
+        }
+        debug_assert!(u32::from(self.warps.stores[warp]) >= sectors, "{}, warp {warp}: an acknowledgement of no store", self.id);
+        self.warps.stores[warp] -= sectors as u16;
+        self.check_release(warp);
+    }
+
+    /// Lanes of an atomic came back; with the last the warp may go on.
+    #[inline]
+    pub(super) fn atomics_done(&mut self, warp: usize, lanes: u8) {
+        if lanes > 0
+            && let Some(atomics) = self.warps.atomics.get_mut(warp)
+        {
+            *atomics -= u16::from(lanes);
+            if *atomics == 0 {
+                self.warps.leave_atomic(warp);
+            }
+        }
+    }
+
+    /// Notes whether nothing of a finished warp is under way any more.
+    #[inline]
+    pub(super) fn check_release(&mut self, warp: usize) {
+        let warps = &mut self.warps;
+        if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && warps.stores[warp] == 0 && self.scoreboard.is_clear(warp) {
+            warps.releasable |= 1 << warp;
+        }
+    }
+
+    /// A warp arrives at its CTA's barrier, which may open.
+    pub(super) fn reach_barrier(&mut self, warp: usize) {
+        let (all, running) = self.ctas.warps_at_barrier(self.warps.cta[warp]);
+        if running >> warp & 1 != 0 {
+            self.warps.at_barrier |= 1 << warp;
+        }
+        self.warps.open_barrier(all, running);
+    }
+
+    /// A warp arrives at a memory fence: it waits until all its registers are written.
+    pub(super) fn reach_fence(&mut self, warp: usize) {
+        self.warps.at_fence |= 1 << warp;
+        if self.scoreboard.is_clear(warp) {
+            self.warps.fence_over |= 1 << warp;
+        }
+    }
+
+    /// A warp issued an atomic of so many lanes and waits for all of them.
+    pub(super) fn reach_atomic(&mut self, warp: usize, lanes: u16) {
+        self.warps.atomics[warp] += lanes;
+        self.warps.at_atomic |= 1 << warp;
+    }
+
+    /// A warp issued its last instruction: barriers wait for it no longer.
+    pub(super) fn warp_finished(&mut self, warp: usize) {
+        let (all, running) = self.ctas.finish_warp(self.warps.cta[warp], warp);
+        self.warps.open_barrier(all, running);
+    }
+
+    /// A CTA ended in this cycle: counts it and reports it to the grid scheduler.
+    pub(super) fn cta_ended(&mut self, ended: Ended, to_grid: LinkId, out: &mut Outbox) {
+        let Ended { launch, instructions, started, before } = ended;
+        self.history.cta_ended(&launch, instructions, instructions.saturating_sub(before), (started, self.now));
+        self.counters.kernels[launch.kernel.index()].ctas += 1;
+        self.counters.sm.ctas_ended += 1;
+        self.counters.sm.ended_cta_instructions += instructions;
+        self.cta_left();
+        let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
+        out.send(to_grid, self.now, Payload::CtaDone(notice));
+    }
+
+    /// A CTA left the SM in this cycle.
+    pub(super) fn cta_left(&mut self) {
+        if self.ctas.resident() == 0 {
+            self.active_before += self.now.0 + 1 - self.active_since.0;
+        }
+    }
+
+    /// Whether nothing is in flight on behalf of the warps of a mask.
+    pub(super) fn is_quiet(&self, warps: u64) -> bool {
+        bits(self.warps.live & warps).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp))
+    }
+
+    /// Lines of the standstill report about warps.
+    pub(super) fn describe_warps(&self, lines: &mut Vec<String>) {
+        let warps = &self.warps;
+        for warp in bits(warps.live) {
+            let bit = 1u64 << warp;
+            let what = if warps.at_barrier & bit != 0 {
+                "at a barrier".to_owned()
+            } else if warps.at_fence & bit != 0 {
+                "at a memory fence".to_owned()
+            } else if warps.at_atomic & bit != 0 {
+                format!("for {} lanes of atomics", warps.atomics[warp])
+            } else if warps.finished & bit != 0 {
+                format!("to drain: {} instructions and {} stores under way", warps.in_pipe[warp], warps.stores[warp])
+            } else if warps.hazard & bit != 0 {
+                let registers: Vec<_> = self.scoreboard.registers(warp).map(|r| format!("R{r}")).collect();
+                format!("for one of {}", registers.join(" "))
+            } else if warps.valid & bit != 0 {
+                "for its unit".to_owned()
+            } else {
+                "for instructions".to_owned()
+            };
+            lines.push(format!("warp {warp} waits {what} since {}", warps.last_issue[warp]));
+        }
+    }
+}

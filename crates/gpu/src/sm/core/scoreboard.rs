@@ -1,0 +1,147 @@
+//! The scoreboard: registers with pending writes of issued instructions.
+//!
+//! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
+//! pending write. RZ (255) is a register like any other, as in the reference.
+
+use warpshard_base::prefetch;
+use warpshard_workload::{NO_REGISTER, StaticInst};
+
+use super::warps::{Hazard, MAX_WARPS, bits};
+
+/// Registers 0 to 255.
+const REGISTERS: u16 = 256;
+
+/// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+#[repr(align(64))]
+struct Reserved {
+    all: [u64; 4],
+    by_memory: [u64; 4],
+}
+
+impl Reserved {
+    /// The reserved registers modulo 64, as [`RegisterSets::named`](warpshard_workload::RegisterSets) has them.
+    #[inline]
+    fn named(&self) -> u64 {
+        let [a, b, c, d] = self.all;
+        a | b | c | d
+    }
+
+    /// Whether any above the first 64 is reserved.
+    #[inline]
+    fn any_high(&self) -> bool {
+        let [_, b, c, d] = self.all;
+        b | c | d != 0
+    }
+
+    /// Which of them `inst` meets.
+    // Apart from the look at the first 64, which is all that most kernels need.
+    #[inline(never)]
+    fn meets(&self, inst: &StaticInst) -> Hazard {
+        if self.named() & inst.registers.named == 0 {
+            return Hazard::default();
+        }
+        let [a, b, c, d] = inst.src;
+        let meets = |set: &[u64; 4]| bit(set, inst.dst) | bit(set, a) | bit(set, b) | bit(set, c) | bit(set, d);
+        Hazard { any: meets(&self.all) & 1 != 0, memory: meets(&self.by_memory) & 1 != 0 }
+    }
+}
+
+/// Reserved registers of all warps.
+#[derive(Debug, warpshard_state::State)]
+pub(in crate::sm) struct Scoreboard {
+    warps: Box<[Reserved; MAX_WARPS]>,
+}
+
+impl Scoreboard {
+    pub(in crate::sm) fn new() -> Self {
+        Self { warps: Box::new([Reserved::default(); MAX_WARPS]) }
+    }
+
+    #[inline]
+    fn of(&self, warp: usize) -> &Reserved {
+        &self.warps[warp % MAX_WARPS]
+    }
+
+    #[inline]
+    fn of_mut(&mut self, warp: usize) -> &mut Reserved {
+        &mut self.warps[warp % MAX_WARPS]
+    }
+
+    /// Prefetches the registers of the warps of `live`.
+    #[inline]
+    pub(in crate::sm) fn prefetch(&self, live: u64) {
+        for warp in bits(live) {
+            prefetch(self.of(warp));
+        }
+    }
+
+    /// Bytes of its arrays.
+    pub(in crate::sm) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.warps)
+    }
+
+    /// What keeps `inst` of `warp` from issuing.
+    #[inline]
+    pub(in crate::sm) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
+        let reserved = self.of(warp);
+        if reserved.any_high() {
+            return reserved.meets(inst);
+        }
+        let low = inst.registers.low;
+        Hazard { any: reserved.all[0] & low != 0, memory: reserved.by_memory[0] & low != 0 }
+    }
+
+    /// Reserves the destination of an instruction that issues, if it has one.
+    #[inline]
+    pub(in crate::sm) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
+        let reserved = self.of_mut(warp);
+        debug_assert!(!has(&reserved.all, register), "R{register} of warp {warp} is reserved twice");
+        let (word, bit) = place(register);
+        reserved.all[word] |= bit;
+        reserved.by_memory[word] |= if memory { bit } else { 0 };
+    }
+
+    /// Releases a register that was written.
+    #[inline]
+    pub(in crate::sm) fn release(&mut self, warp: usize, register: u16) {
+        let (word, bit) = place(register);
+        let reserved = self.of_mut(warp);
+        reserved.all[word] &= !bit;
+        reserved.by_memory[word] &= !bit;
+    }
+
+    /// Releases all registers of a warp: nothing that is under way will write them.
+    pub(in crate::sm) fn forget(&mut self, warp: usize) {
+        *self.of_mut(warp) = Reserved::default();
+    }
+
+    /// Whether no register of the warp is reserved.
+    #[inline]
+    pub(in crate::sm) fn is_clear(&self, warp: usize) -> bool {
+        self.of(warp).named() == 0
+    }
+
+    /// The reserved registers of a warp, ascending.
+    pub(in crate::sm) fn registers(&self, warp: usize) -> impl Iterator<Item = u16> {
+        let set = self.of(warp).all;
+        (0..REGISTERS).filter(move |register| has(&set, *register))
+    }
+}
+
+/// The word and the bit of a register in a set; no bit for `NO_REGISTER`.
+#[inline]
+fn place(register: u16) -> (usize, u64) {
+    debug_assert!(register < REGISTERS || register == NO_REGISTER, "R{register} is not a register");
+    (usize::from(register >> 6) & 3, u64::from(register < REGISTERS) << (register & 63))
+}
+
+fn has(set: &[u64; 4], register: u16) -> bool {
+    bit(set, register) & 1 != 0
+}
+
+/// The register's bit of the set, as the lowest bit; zero for `NO_REGISTER`.
+#[inline]
+fn bit(set: &[u64; 4], register: u16) -> u64 {
+    set[usize::from(register >> 6) & 3] >> (register & 63) & u64::from(register < REGISTERS)
+}

@@ -1,0 +1,137 @@
+//! Fetch and decode: refills empty instruction buffers, and releases the slots of warps that are done.
+//!
+//! The stage visits the warps in rotating order, starting after the one fetched last. It releases each finished warp
+//! that it visits, and stops at the first that needs instructions; it repeats this for as many warps as the machine fetches per cycle.
+//! Fetched instructions are decoded before the next fetch, so the last fetch of a cycle is decoded in the next cycle.
+
+use warpshard_base::{Cycle, LinkId, WarpMask};
+use warpshard_config::machine::SimpleCache;
+use warpshard_protocol::Outbox;
+
+use super::core::{Core, Warps, bits};
+use super::observers::Observers;
+use super::simple_tags::SimpleTags;
+
+/// The fetch stage.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct FetchStage {
+    /// Where the ends of CTAs are reported.
+    to_grid: LinkId,
+    /// The warp whose instructions wait to be decoded.
+    fetched: Option<u8>,
+    last: u8,
+    icache: Option<SimpleTags>,
+    /// Warps whose instructions are on their way to the instruction cache.
+    missing: u64,
+    arrives: Vec<(Cycle, u8)>,
+}
+
+impl FetchStage {
+    pub(super) fn new(icache: Option<&SimpleCache>, to_grid: LinkId) -> Self {
+        Self { to_grid, fetched: None, last: 0, icache: icache.map(SimpleTags::new), missing: 0, arrives: Vec::new() }
+    }
+
+    /// The first cycle at which instructions that missed arrive.
+    pub(super) fn next_event(&self) -> Cycle {
+        self.arrives.iter().map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
+    }
+
+    /// Warps that the stage could fetch for.
+    #[inline]
+    fn wanting(&self, warps: &Warps) -> u64 {
+        warps.fetchable & !self.missing & !warps.frozen
+    }
+
+    /// Whether a fetch for a warp of `mask` is under way.
+    pub(super) fn is_fetching(&self, mask: u64) -> bool {
+        self.missing & mask != 0 || self.fetched.is_some_and(|warp| mask >> warp & 1 != 0)
+    }
+
+    /// What was fetched for warps of `mask`, or is under way, is dropped.
+    pub(super) fn squash(&mut self, mask: u64) {
+        self.fetched = self.fetched.filter(|warp| mask >> warp & 1 == 0);
+        self.missing &= !mask;
+        self.arrives.retain(|(_, warp)| mask >> warp & 1 == 0);
+    }
+
+    /// Whether the stage has something to do in the present state.
+    #[inline]
+    pub(super) fn is_pending(&self, core: &Core) -> bool {
+        self.fetched.is_some() | (self.wanting(&core.warps) | core.warps.releasable != 0)
+    }
+
+    /// One cycle of decode and fetch.
+    // Called from one place, in every cycle.
+    #[inline(always)]
+    pub(super) fn tick(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        if self.is_pending(core) | (self.missing != 0) {
+            self.cycle(core, observers, out);
+        }
+    }
+
+    #[inline(always)]
+    fn cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        if self.missing != 0 {
+            let (now, missing) = (core.now, &mut self.missing);
+            self.arrives.retain(|(at, warp)| {
+                *missing &= !(u64::from(*at <= now) << warp);
+                *at > now
+            });
+        }
+        for _ in 0..core.spec.fetch.warps_per_cycle {
+            if let Some(warp) = self.fetched.take() {
+                let warp = usize::from(warp);
+                core.warps.decode(warp, core.spec.fetch.buffer);
+                core.front_changed(warp);
+                observers.front_changed(core, warp);
+            }
+            if !self.fetch_one(core, observers, out) {
+                break;
+            }
+        }
+    }
+
+    /// Passes over the warps once; returns whether one was fetched for.
+    fn fetch_one(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
+        let order = (u32::from(self.last) + 1) & 63;
+        let wanting = WarpMask(self.wanting(&core.warps)).first_from(order);
+        if core.warps.releasable != 0 {
+            let distance = |slot: usize| (slot as u32).wrapping_sub(order) & 63;
+            for done in in_order(core.warps.releasable, order) {
+                if wanting.is_none_or(|warp| distance(done) < distance(warp)) {
+                    self.release(done, core, observers, out);
+                }
+            }
+        }
+        let Some(warp) = wanting else { return false };
+        self.last = warp as u8;
+        core.counters.sm.instruction_fetches += 1;
+        if let Some(tags) = &mut self.icache {
+            let pc = core.warps.next_index(warp).map_or(0, |index| core.code_of(warp)[index as usize].pc);
+            if !tags.access(u64::from(pc)) {
+                core.counters.sm.instruction_misses += 1;
+                self.missing |= 1 << warp;
+                self.arrives.push((core.now.after(tags.miss_latency.max(1)), warp as u8));
+                return true;
+            }
+        }
+        core.warps.fetchable &= !(1 << warp);
+        self.fetched = Some(warp as u8);
+        true
+    }
+
+    /// Takes a finished warp out of its slot; the CTA ends with its last.
+    fn release(&self, warp: usize, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        core.count_residency(core.now.after(1));
+        core.warps.remove(warp);
+        observers.warp_ended(warp);
+        if let Some(ended) = core.ctas.release_warp(core.warps.cta[warp], warp) {
+            core.cta_ended(ended, self.to_grid, out);
+        }
+    }
+}
+
+/// The slots of `mask` in rotating order from `from`.
+fn in_order(mask: u64, from: u32) -> impl Iterator<Item = usize> {
+    bits(mask.rotate_right(from)).map(move |slot| (slot + from as usize) & 63)
+}

@@ -1,0 +1,338 @@
+//! The issue stage: each scheduler selects a warp whose next instruction uses no reserved register and whose unit's input register
+//! is free, reserves the destination and passes the instruction to the operand collectors.
+//!
+//! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
+//! lets the warps of later schedulers issue in the same cycle, as in the reference.
+
+mod sched;
+mod stall;
+
+use warpshard_base::Cycle;
+use warpshard_config::machine::Sm as Spec;
+use warpshard_workload::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
+
+use super::MAX_SCHEDULERS;
+use super::core::{Core, MAX_WARPS, bits};
+use super::counters::SmStats;
+use super::kinds::UnitKind;
+use super::observers::Observers;
+use super::operands::{IssuedInst, Operands};
+use super::phases::NO_PHASES;
+use super::stall::StallReason;
+
+use sched::{AnyOrder, Conditions, TwoLevel, View};
+use stall::{Spans, on_behalf_of, stall_reason};
+
+/// The schedulers of an SM, and who of their warps may issue.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct IssueStage {
+    schedulers: usize,
+    /// The warp slots of each scheduler.
+    supervised: [u64; MAX_SCHEDULERS],
+    orders: [AnyOrder; MAX_SCHEDULERS],
+    /// Schedulers with warps that only wait for the registers before the collectors.
+    held_up: u8,
+    spans: Spans,
+    /// Instructions issued so far, which wraps around.
+    count: u32,
+    /// Only so many of the oldest warps may issue.
+    warp_limit: Option<u32>,
+    /// No warp may issue: the SM is paused.
+    paused: bool,
+    /// The queues of two-level schedulers.
+    queues: Option<Box<TwoLevel>>,
+}
+
+impl IssueStage {
+    pub(super) fn new(spec: &Spec) -> Self {
+        let schedulers = spec.schedulers as usize;
+        let mut supervised = [0; MAX_SCHEDULERS];
+        for warp in 0..spec.warps {
+            supervised[(warp % spec.schedulers) as usize] |= 1 << warp;
+        }
+        Self {
+            schedulers,
+            supervised,
+            orders: [AnyOrder::new(spec.order); MAX_SCHEDULERS],
+            held_up: 0,
+            spans: Spans::new(),
+            count: 0,
+            warp_limit: None,
+            paused: false,
+            queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
+        }
+    }
+
+    /// Instructions issued so far, modulo 2^32.
+    #[inline]
+    pub(super) fn issued(&self) -> u32 {
+        self.count
+    }
+
+    /// One cycle of the schedulers that have something to look at. Returns whether fences ended, after which the L1 must not show
+    /// what it held before.
+    ///
+    /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until one of its warps is touched or
+    /// the register that its ready warps need takes something out. So only those schedulers are looked at, and what the
+    /// others do is counted when they wake.
+    // Called from one place, in every cycle.
+    #[inline(always)]
+    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> bool {
+        if std::mem::take(&mut core.warps.wait_ended) {
+            self.wait_changed(core, observers);
+        }
+        let fences = core.warps.fence_over != 0;
+        if fences {
+            core.warps.leave_fences();
+            self.wait_changed(core, observers);
+        }
+        if operands.woken != 0 {
+            let woken = std::mem::take(&mut operands.woken);
+            if self.held_up != 0 {
+                self.wake_ready(woken, core, operands);
+            }
+        }
+        observers.refresh(core);
+        if core.warps.touched != 0 {
+            self.issue_awake(core, operands, observers);
+        }
+        fences
+    }
+
+    /// Lets every scheduler look at its warps in the present cycle.
+    pub(super) fn wake(&self, core: &mut Core) {
+        core.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
+    }
+
+    /// Wakes the schedulers with warps that only waited for the registers before the collectors.
+    fn wake_ready(&mut self, woken: u8, core: &mut Core, operands: &Operands) {
+        for scheduler in bits(u64::from(self.held_up)) {
+            if woken >> operands.group(scheduler) & 1 != 0 {
+                core.warps.touched |= self.supervised[scheduler];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn issue_awake(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
+        if self.queues.is_some() {
+            self.update_queues(core, observers);
+        }
+        let schedulers = self.schedulers;
+        let cycle = core.active_cycle() as usize;
+        // A division every cycle would cost more than a scheduler that has nothing to issue.
+        let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
+        let from_first = u32::MAX << first;
+        let mut left = self.touched_schedulers(core);
+        while left != 0 {
+            let rest = left & from_first;
+            let scheduler = if rest != 0 { rest } else { left }.trailing_zeros() as usize % MAX_SCHEDULERS;
+            left &= !(1 << scheduler);
+            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+            core.warps.touched &= !self.supervised[scheduler];
+            self.held_up &= !(1 << scheduler);
+            self.let_issue(scheduler, core, operands, observers);
+            if std::mem::take(&mut core.warps.touched_others) {
+                // It may have let warps of schedulers go whose turn is still to come.
+                let above = u32::MAX << scheduler << 1;
+                left = self.touched_schedulers(core) & if scheduler < first { above & !from_first } else { above | !from_first };
+            }
+        }
+    }
+
+    /// Schedulers with a warp that was touched.
+    #[inline]
+    fn touched_schedulers(&self, core: &Core) -> u32 {
+        let mut set = 0;
+        for (scheduler, mine) in self.supervised[..self.schedulers].iter().enumerate() {
+            set |= u32::from(core.warps.touched & mine != 0) << scheduler;
+        }
+        set
+    }
+
+    /// A scheduler issues, or sleeps for a reason.
+    #[inline]
+    fn let_issue(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
+        let (reason, warps) = match self.schedule(scheduler, core, operands, observers) {
+            Some(warp) => (StallReason::Issued, 1 << warp),
+            None => stall_reason(&core.warps, self.supervised[scheduler]),
+        };
+        self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
+        let kernel = on_behalf_of(core, warps);
+        self.spans.begin(scheduler, (reason, kernel), core.now, &mut core.counters.stalls);
+    }
+
+    /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
+    fn update_queues(&mut self, core: &mut Core, observers: &mut Observers) {
+        let (Some(queues), warps) = (&mut self.queues, &core.warps) else { return };
+        let length = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.length());
+        let running = warps.live & !warps.finished;
+        let now = Conditions { running, waiting: warps.hazard_memory | warps.waiting(), age: &warps.age, length };
+        if !queues.is_settled(&now) {
+            queues.update(&now);
+            self.limit_warps(core, observers);
+        }
+    }
+
+    /// Lets a scheduler issue; returns the warp that did.
+    #[inline]
+    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<usize> {
+        let warps = &core.warps;
+        let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
+        let mut full = operands.full(scheduler);
+        while full != 0 {
+            ready &= !warps.of_kind[full.trailing_zeros() as usize];
+            full &= full - 1;
+        }
+        if ready == 0 {
+            return None;
+        }
+        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
+        let view = View { age: &warps.age, distance, cta: &warps.cta, kernels: core.ctas.kernels() };
+        let warp = self.orders[scheduler].pick(ready, &view);
+        let mut before = self.issue_front(scheduler, warp, core, operands, observers);
+        for _ in 1..core.spec.issue_width {
+            let warps = &core.warps;
+            let can = warps.valid & !warps.hazard & !warps.waiting() & warps.allowed;
+            if can >> warp & 1 == 0 {
+                break;
+            }
+            let kind = warps.kind(warp);
+            let same = exclusive(kind) == exclusive(before) && core.spec.dual_issue_distinct;
+            if same || operands.full(scheduler) >> kind as u8 & 1 != 0 {
+                break;
+            }
+            before = self.issue_front(scheduler, warp, core, operands, observers);
+        }
+        Some(warp)
+    }
+
+    /// Issues the front instruction of a warp and returns the kind of unit it goes to.
+    fn issue_front(
+        &mut self,
+        scheduler: usize,
+        warp: usize,
+        core: &mut Core,
+        operands: &mut Operands,
+        observers: &mut Observers,
+    ) -> UnitKind {
+        // So small, it indexes what there is for each warp without checks.
+        let warp = warp % MAX_WARPS;
+        let inst = core.warps.take_front(warp);
+        let lanes = u64::from(inst.lanes);
+        observers.issued(warp, core.now);
+        core.warps.last_issue[warp] = core.now;
+        let cta = core.warps.cta[warp];
+        let code = &core.ctas.code(cta)[inst.index as usize];
+        let StaticInst { class, dst, packed_half, mem, .. } = *code;
+        let route = core.routes[class as usize];
+        let group = operands.group(scheduler);
+        let (sources, dst_bank) = operands.banks.of(code, warp, group);
+        core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
+        operands.issue(IssuedInst {
+            inst,
+            sources,
+            order: self.count,
+            left: core.warps.left_after_taken(warp),
+            dst,
+            latency: route.latency,
+            initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
+            warp: warp as u8,
+            group: group as u8,
+            kind: route.kind,
+            dst_bank,
+        });
+        self.count = self.count.wrapping_add(1);
+
+        let kernel = core.ctas.kernel(cta).index();
+        let counters = &mut core.counters.kernels[kernel];
+        counters.warp_instructions += 1;
+        counters.thread_instructions += lanes;
+        counters.register_reads += u64::from(sources.count);
+        counters.register_writes += u64::from(dst != NO_REGISTER);
+        let of_class = &mut core.counters.classes[kernel][class as usize];
+        of_class[0] += 1;
+        of_class[1] += lanes;
+
+        core.counters.sm.replayed_warp_instructions += u64::from(core.warps.replays(warp));
+        if core.warps.has_front(warp) {
+            core.front_changed(warp);
+            observers.front_changed(core, warp);
+        } else if core.warps.run_dry(warp) {
+            core.warp_finished(warp);
+            observers.warp_finished(core.now);
+            self.limit_warps(core, observers);
+        }
+        // Without branches: the class of an instruction is unpredictable.
+        let atomic = is_atomic(mem) & (inst.mask.0 != 0);
+        if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) {
+            self.begin_wait(class, warp, lanes as u16, core, observers);
+        }
+        route.kind
+    }
+
+    /// A warp issued a barrier or fence, or an atomic of so many lanes, and may have to wait.
+    #[cold]
+    fn begin_wait(&mut self, class: OpClass, warp: usize, lanes: u16, core: &mut Core, observers: &mut Observers) {
+        match class {
+            OpClass::Barrier => {
+                let kernel = core.kernel_of(warp);
+                core.counters.kernels[kernel.index()].barrier_instructions += 1;
+                core.reach_barrier(warp);
+            }
+            OpClass::Fence => core.reach_fence(warp),
+            _ => core.reach_atomic(warp, lanes),
+        }
+        self.wait_changed(core, observers);
+    }
+
+    /// No further warps than `limit` of the oldest issue; at least one.
+    pub(super) fn set_warp_limit(&mut self, limit: u32, core: &mut Core, observers: &mut Observers) {
+        self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < core.spec.warps);
+        self.limit_warps(core, observers);
+    }
+
+    /// No warp issues while the SM is paused.
+    pub(super) fn set_paused(&mut self, paused: bool, core: &mut Core, observers: &mut Observers) {
+        self.paused = paused;
+        self.limit_warps(core, observers);
+    }
+
+    /// Lets only those warps issue that the limit of warps, the ready queues of two-level schedulers and CCWS admit.
+    pub(super) fn limit_warps(&mut self, core: &mut Core, observers: &mut Observers) {
+        let limited = match self.warp_limit {
+            _ if self.paused => 0,
+            Some(limit) => core.warps.oldest(limit),
+            None => u64::MAX,
+        };
+        let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
+        core.warps.allow(observers.admit(allowed & !core.warps.frozen));
+    }
+
+    /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the
+    /// limit of warps.
+    #[inline]
+    fn wait_changed(&mut self, core: &mut Core, observers: &mut Observers) {
+        if self.warp_limit.is_some() {
+            self.limit_warps(core, observers);
+        }
+    }
+
+    /// Counts what the schedulers did up to cycle `at`.
+    pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
+        self.spans.close(self.schedulers, at, &mut counters.stalls);
+    }
+}
+
+#[inline]
+fn is_atomic(mem: Option<MemInst>) -> bool {
+    mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction))
+}
+
+/// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.
+fn exclusive(kind: UnitKind) -> UnitKind {
+    match kind {
+        UnitKind::Texture | UnitKind::Uniform => UnitKind::Branch,
+        other => other,
+    }
+}

@@ -1,0 +1,35 @@
+//! Phase-aware ("Workload-aware scheduling techniques", 3.4): the warp nearest to the end of its phase; ties go to the oldest.
+//!
+//! Warps about to wait for memory issue first, so that their latency is overlapped by warps with long remaining phases.
+
+use super::super::super::core::bits;
+use super::{Order, View};
+
+/// It keeps no state.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+pub(in crate::sm) struct Phase;
+
+impl Order for Phase {
+    #[inline]
+    fn pick(&mut self, ready: u64, view: &View<'_>) -> usize {
+        let nearest = bits(ready).min_by_key(|&warp| (view.distance[warp], view.age[warp]));
+        let Some(warp) = nearest else { unreachable!("no warp is ready") };
+        warp
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sm::core::MAX_WARPS;
+
+    #[test]
+    fn the_shortest_way_to_the_end_of_the_phase_goes_first_and_of_equals_the_oldest() {
+        let (mut distance, mut age) = ([0; MAX_WARPS], [0; MAX_WARPS]);
+        distance[..4].copy_from_slice(&[40, 8, 8, 12]);
+        age[..4].copy_from_slice(&[1, 9, 4, 2]);
+        let view = View { age: &age, distance: &distance, cta: &[0; MAX_WARPS], kernels: &[] };
+        let order = [0b1111, 0b1011, 0b1001, 0b0001].map(|ready| Phase.pick(ready, &view));
+        assert_eq!(order, [2, 1, 3, 0]);
+    }
+}

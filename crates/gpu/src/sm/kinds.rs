@@ -1,0 +1,98 @@
+//! Kinds of execution units, and where each class of instructions runs.
+
+use warpshard_config::machine::{CoreStyle, Sm as Spec};
+use warpshard_workload::OpClass;
+
+/// Kinds of execution unit, in the order in which they are served in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+#[repr(u8)]
+pub(super) enum UnitKind {
+    /// Single precision.
+    #[default]
+    Sp,
+    /// Double precision.
+    Dp,
+    /// Integer.
+    Int,
+    /// Special functions.
+    Sfu,
+    /// Branches.
+    Branch,
+    /// Texture.
+    Texture,
+    /// Matrix.
+    Tensor,
+    /// Uniform datapath.
+    Uniform,
+    /// Load/store unit.
+    Mem,
+}
+
+/// How many kinds there are.
+pub(super) const KINDS: usize = 9;
+
+/// All kinds, in the order of their numbers.
+pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
+    UnitKind::Sp,
+    UnitKind::Dp,
+    UnitKind::Int,
+    UnitKind::Sfu,
+    UnitKind::Branch,
+    UnitKind::Texture,
+    UnitKind::Tensor,
+    UnitKind::Uniform,
+    UnitKind::Mem,
+];
+
+/// Places that a kind's registers between stages can have: one per sub-core, or one per unit where they are shared.
+pub(super) const MAX_PLACES: usize = 16;
+
+/// Where a class runs, and how long.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+pub(super) struct ClassRoute {
+    pub(super) kind: UnitKind,
+    pub(super) latency: u16,
+    pub(super) initiation: u16,
+}
+
+/// The unit that a class runs on: its own kind where the machine has one, else INT, else SP. Double precision falls back on
+/// SFU first, as in the reference.
+pub(super) fn routes(spec: &Spec) -> [ClassRoute; OpClass::COUNT] {
+    let units = &spec.units;
+    let int = if units.int > 0 { UnitKind::Int } else { UnitKind::Sp };
+    let or = |count: u32, kind: UnitKind, other: UnitKind| if count > 0 { kind } else { other };
+    let mut table = [ClassRoute::default(); OpClass::COUNT];
+    for (class, kind) in [
+        (OpClass::Sp, or(units.sp, UnitKind::Sp, int)),
+        (OpClass::Int, int),
+        (OpClass::Alu, int),
+        (OpClass::Sfu, or(units.sfu, UnitKind::Sfu, int)),
+        (OpClass::Dp, or(units.dp, UnitKind::Dp, or(units.sfu, UnitKind::Sfu, int))),
+        (OpClass::Tensor, or(units.tensor, UnitKind::Tensor, int)),
+        (OpClass::Branch, or(units.branch, UnitKind::Branch, int)),
+        (OpClass::Texture, or(units.texture, UnitKind::Texture, int)),
+        (OpClass::Uniform, or(units.uniform, UnitKind::Uniform, int)),
+        (OpClass::Load, UnitKind::Mem),
+        (OpClass::Store, UnitKind::Mem),
+        (OpClass::Fence, UnitKind::Mem),
+        (OpClass::Barrier, int),
+        (OpClass::Exit, int),
+    ] {
+        let timing = spec.timing[class as usize];
+        // An interval of 0 or beyond the latency has no meaning in a pipeline of `latency` stages.
+        let latency = timing.latency.max(1) as u16;
+        table[class as usize] = ClassRoute { kind, latency, initiation: (timing.initiation as u16).clamp(1, latency) };
+    }
+    table
+}
+
+/// How many places the registers before the units of each kind have.
+pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
+    let units = &spec.units;
+    let shared = [units.sp, units.dp, units.int, units.sfu, units.branch, units.texture, units.tensor, units.uniform, 1];
+    let schedulers = spec.schedulers as usize;
+    match spec.style {
+        CoreStyle::SubCores => shared.map(|count| if count == 0 { 0 } else { schedulers }),
+        CoreStyle::Shared => shared.map(|count| (count as usize).min(MAX_PLACES)),
+    }
+}

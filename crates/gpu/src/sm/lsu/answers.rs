@@ -1,0 +1,151 @@
+//! Results of memory accesses: those of shared memory, textures, the L1 and accesses that bypass it are written back one per cycle.
+//!
+//! Input: the shared-memory pipe, replies, and requests whose data the L1 holds. Output: registers released, stores acknowledged,
+//! atomics completed. A result waits while its register bank is being written.
+
+use warpshard_workload::NO_REGISTER;
+
+use super::super::core::Core;
+use super::super::l1::{L1, Requester};
+use super::super::net::Reply;
+use super::super::observers::Observers;
+use super::super::operands::Operands;
+use super::token::Token;
+use super::{Answer, Bypassed, Lsu, SharedAnswer};
+
+/// The sources of results by their position in the rotation. The reference has five; 2, its constant cache, is not part of this unit.
+pub(super) const SHARED: u8 = 0;
+pub(super) const TEXTURE: u8 = 1;
+const BYPASS: u8 = 3;
+const FROM_L1: u8 = 4;
+
+impl Lsu {
+    /// Writes the chosen answer into the register file, if the bank is free.
+    #[inline]
+    pub(super) fn write_answer(&mut self, core: &mut Core, operands: &mut Operands) {
+        let Some(answer) = self.answer else { return };
+        let (bank, dst) = match answer {
+            Answer::Parts { load, .. } => self.loads.get(load).register(),
+            Answer::Shared(SharedAnswer { bank, dst, .. }) => (bank, dst),
+        };
+        if dst != NO_REGISTER && !operands.write(bank) {
+            return;
+        }
+        self.answer = None;
+        match answer {
+            Answer::Parts { load, parts } => self.loads.answer(load, parts, core),
+            Answer::Shared(SharedAnswer { warp, dst, .. }) if dst != NO_REGISTER => core.register_ready(usize::from(warp), dst),
+            Answer::Shared(_) => {}
+        }
+    }
+
+    /// Takes the next answer from shared memory, from the texture cache, from past the L1, or from the L1, in turns.
+    #[inline]
+    pub(super) fn choose_answer(&mut self, core: &mut Core) {
+        if self.elsewhere != 0 {
+            self.choose_in_turn(core);
+        } else if self.l1.as_ref().is_some_and(L1::has_ready) {
+            self.turn = 0;
+            self.answer_from_l1(core);
+        }
+    }
+
+    fn choose_in_turn(&mut self, core: &mut Core) {
+        let texture = self.texture.as_ref().is_some_and(|texture| texture.has_result());
+        let shared = self.shared_pipe.front().is_some_and(|(at, _)| *at <= core.now);
+        let l1 = self.l1.as_ref().is_some_and(L1::has_ready);
+        let waiting = u32::from(shared) << SHARED
+            | u32::from(texture) << TEXTURE
+            | u32::from(self.bypassed.is_some()) << BYPASS
+            | u32::from(l1) << FROM_L1;
+        if waiting == 0 {
+            return;
+        }
+        let next = waiting & u32::MAX << self.turn;
+        let source = if next != 0 { next } else { waiting }.trailing_zeros() as u8;
+        self.turn = if source == FROM_L1 { 0 } else { source + 1 };
+        match source {
+            SHARED => self.answer_from_shared(core),
+            TEXTURE => self.answer_from_texture(),
+            BYPASS => self.answer_from_bypass(core),
+            _ => self.answer_from_l1(core),
+        }
+    }
+
+    fn answer_from_shared(&mut self, core: &mut Core) {
+        let now = core.now;
+        let Some((_, answer)) = self.shared_pipe.pop_front() else { return };
+        match self.shared_pipe.front_mut() {
+            // The next one moves up now and can be written back in the next cycle.
+            Some((next, _)) => *next = (*next).max(now.after(1)),
+            None => self.elsewhere &= !(1 << SHARED),
+        }
+        let warp = usize::from(answer.warp);
+        core.atomics_done(warp, answer.atomic_lanes);
+        core.instruction_done(warp);
+        self.answer = Some(Answer::Shared(answer));
+    }
+
+    fn answer_from_texture(&mut self) {
+        let Some(slot) = self.texture.as_mut().and_then(|texture| texture.next_result()) else { return };
+        self.answer = Some(Answer::Parts { load: slot, parts: 1 });
+    }
+
+    fn answer_from_bypass(&mut self, core: &mut Core) {
+        let Some(Bypassed { load, lanes, sectors }) = self.bypassed.take() else { return };
+        self.elsewhere &= !(1 << BYPASS);
+        core.atomics_done(usize::from(self.loads.get(load).warp), lanes);
+        self.answer = Some(Answer::Parts { load, parts: sectors.count() as u16 });
+    }
+
+    #[inline]
+    fn answer_from_l1(&mut self, core: &mut Core) {
+        match self.l1.as_mut().and_then(L1::next_ready) {
+            Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
+            Some(Requester::Store { warp, generation, .. }) => core.stores_done(usize::from(warp), generation, 1),
+            Some(Requester::Prefetch { .. }) | None => {}
+        }
+    }
+
+    /// Takes the first reply, if what it goes to is free.
+    #[inline]
+    pub(super) fn take_reply(&mut self, core: &mut Core, observers: &mut Observers) {
+        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return };
+        let reply = Reply { addr, token, sectors };
+        let taken = match Token::decode(token) {
+            Token::Fetch { entry } => self.fill_l1(entry, &reply, core, observers),
+            other => self.take_past_l1(other, &reply, core),
+        };
+        if taken {
+            self.net.pop_response();
+        }
+    }
+
+    /// The same for a reply that is not for the L1; returns whether it was taken.
+    fn take_past_l1(&mut self, token: Token, reply: &Reply, core: &mut Core) -> bool {
+        match token {
+            Token::Fetch { .. } => unreachable!("{}, {}: the L1 takes its own replies", core.id, core.now),
+            Token::Store { warp, generation } => core.stores_done(usize::from(warp), generation, reply.sectors.count()),
+            Token::WriteBack => {}
+            Token::Texture { place } => {
+                let Some(texture) = &mut self.texture else {
+                    panic!("{}, {}: a line for a texture cache that is not there", core.id, core.now)
+                };
+                texture.fill(place, reply.sectors);
+            }
+            Token::Context { warp } => {
+                let Some(contexts) = &mut self.contexts else {
+                    panic!("{}, {}: a part of a context that nobody asked for", core.id, core.now)
+                };
+                core.contexts_moved |= contexts.answered(warp, reply.sectors);
+            }
+            Token::OwnPage => self.slices.learn_own(reply.addr),
+            Token::PastL1 { .. } if self.bypassed.is_some() => return false,
+            Token::PastL1 { load, lanes } => {
+                self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });
+                self.elsewhere |= 1 << BYPASS;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,145 @@
+//! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
+
+use crate::occupancy::resident_ctas;
+use warpshard_mem::cache::{Answer, DownKind, Outcome, Status};
+use warpshard_protocol::{MemOp, Outbox};
+use warpshard_workload::KernelInfo;
+
+use super::super::ccws::LineAccess;
+use super::super::core::Core;
+use super::super::l1::{L1, Requester, Served};
+use super::super::net::Reply;
+use super::super::observers::Observers;
+use super::Lsu;
+use super::loads::Loads;
+use super::token::Token;
+
+impl Lsu {
+    /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
+    #[inline]
+    pub(super) fn l1_cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        let Some(l1) = &mut self.l1 else { return };
+        if l1.queued() > 0 {
+            if self.net.can_send() {
+                self.send_down(core, observers, out);
+            } else {
+                self.waits.requests += 1;
+            }
+        }
+        self.look_up(core, observers);
+    }
+
+    /// Sends the oldest request of the L1; there is one, and a credit.
+    #[inline]
+    fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
+        let requester = Requester::decode(down.token);
+        let (op, token) = match down.kind {
+            DownKind::Fetch { entry } => (MemOp::Read, Token::Fetch { entry }),
+            DownKind::Write => (MemOp::Write, Token::of_write(requester)),
+            DownKind::WriteBack => (MemOp::Write, Token::WriteBack),
+        };
+        if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
+            observers.line_requested(entry, warp_of(requester, &self.loads));
+        }
+        let kernel = match requester {
+            Requester::Load { load } => self.loads.get(load).kernel,
+            Requester::Store { kernel, .. } | Requester::Prefetch { kernel } => kernel,
+        };
+        self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
+    }
+
+    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
+    #[inline]
+    fn look_up(&mut self, core: &mut Core, observers: &mut Observers) {
+        let Some(l1) = &mut self.l1 else { return };
+        let watched = observers.watch_lines();
+        l1.move_up_to(core.now);
+        let mut ahead = u64::MAX;
+        while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
+            take_served(&served, l1, &mut self.loads, core, observers);
+        }
+        self.waits.retries = l1.retries() as u8;
+        if l1.prefetcher.is_some() {
+            l1.prefetch_ahead(core.now);
+        }
+    }
+
+    /// The L1 takes the data of the fetch of an MSHR; `false` when its fill port is busy.
+    #[inline]
+    pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
+        let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
+        let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
+        let filled = l1.fill(entry, reply, core.now);
+        if let (Some(before), true) = (before, filled) {
+            observers.line_filled(l1, before, reply.addr, entry);
+        }
+        filled
+    }
+
+    /// Empties the L1.
+    pub(in crate::sm) fn invalidate_l1(&mut self, core: &mut Core, observers: &mut Observers) {
+        observers.lines_invalidated();
+        self.wake(core.now.after(1), core);
+        if let Some(l1) = &mut self.l1 {
+            l1.invalidate();
+            core.counters.sm.l1_flushes += 1;
+        }
+    }
+
+    /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
+    ///
+    /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
+    pub(in crate::sm) fn enter_kernel(&mut self, info: &KernelInfo, core: &mut Core, observers: &mut Observers) {
+        self.wake(core.now.after(1), core);
+        if let (Some(unified), Some(cache), Some(l1)) = (&core.spec.l1.unified, &core.spec.l1.cache, &mut self.l1) {
+            let needed = info.shared_bytes * resident_ctas(&core.spec, info).unwrap_or(1);
+            let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
+            if l1.divide(cache, unified.total_bytes, shared) {
+                observers.lines_invalidated();
+            }
+        }
+        if core.spec.l1.flush_at_kernel {
+            self.invalidate_l1(core, observers);
+            if let Some(texture) = &mut self.texture {
+                texture.invalidate();
+            }
+        }
+    }
+}
+
+/// Counts an access that the L1 took, and answers what it answers at once.
+#[inline]
+fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
+    let Served { addr, requester, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
+    if let Some(before) = before {
+        observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(requester, loads), write, status }, core);
+    }
+    let counters = &mut core.counters.kernels[kernel.index()];
+    match (write, status) {
+        (false, Status::Hit) => counters.l1_read_hits += 1,
+        (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
+        (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
+        (false, _) => counters.l1_read_misses += 1,
+        (true, Status::Hit) => counters.l1_write_hits += 1,
+        (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
+        (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
+        (true, _) => counters.l1_write_misses += 1,
+    }
+    if answer == Answer::Now {
+        match requester {
+            Requester::Load { load } => loads.answer(load, 1, core),
+            Requester::Store { warp, generation, .. } => core.stores_done(usize::from(warp), generation, sectors.count()),
+            Requester::Prefetch { .. } => {}
+        }
+    }
+}
+
+/// The warp of a load or store, or [`NOBODY`](super::super::core::NOBODY).
+fn warp_of(requester: Requester, loads: &Loads) -> u8 {
+    match requester {
+        Requester::Store { warp, .. } => warp,
+        Requester::Load { load } => loads.get(load).warp,
+        Requester::Prefetch { .. } => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
+    }
+}

@@ -1,0 +1,95 @@
+//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network accept them.
+
+use warpshard_protocol::{MemOp, Outbox};
+use warpshard_workload::NO_REGISTER;
+
+use super::super::core::Core;
+use super::super::l1::{Common, Requester};
+use super::token::Token;
+use super::{Entry, Lsu, SharedAnswer, Work, answers};
+
+impl Lsu {
+    /// The instruction in the unit, if there is one, makes what accesses it can, and leaves when it has none left. Nothing holds it.
+    pub(super) fn work_on_entry(&mut self, core: &mut Core, out: &mut Outbox) {
+        let Some(entry) = self.entry else { return };
+        if !self.accesses.is_empty() {
+            if entry.texture {
+                self.send_to_texture(&entry);
+            } else if entry.bypass {
+                self.send_past_l1(&entry, core, out);
+            } else {
+                self.send_to_l1(&entry, core);
+            }
+            if !self.accesses.is_empty() {
+                core.counters.sm.memory_stall_cycles += 1;
+                return;
+            }
+        }
+        let warp = usize::from(entry.warp);
+        match entry.work {
+            Work::SharedLoad => {
+                let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
+                let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
+                self.elsewhere |= 1 << answers::SHARED;
+                self.shared_pipe.push_back((core.now.after(self.shared_latency), answer));
+            }
+            Work::Nothing => {
+                if entry.dst != NO_REGISTER {
+                    core.register_ready(warp, entry.dst);
+                }
+                core.instruction_done(warp);
+            }
+            Work::SharedStore | Work::Load(_) | Work::Store => core.instruction_done(warp),
+        }
+        self.entry = None;
+    }
+
+    /// Gives one access to the texture cache.
+    fn send_to_texture(&mut self, entry: &Entry) {
+        let (Some(texture), Work::Load(load)) = (&mut self.texture, entry.work) else { return };
+        if let Some(access) = self.accesses.pop() {
+            texture.enter(access.addr, load);
+        }
+    }
+
+    /// Sends one access to the network.
+    fn send_past_l1(&mut self, entry: &Entry, core: &mut Core, out: &mut Outbox) {
+        let Some(access) = self.accesses.pop() else { return };
+        let warp = usize::from(entry.warp);
+        let kernel = core.kernel_of(warp);
+        core.counters.kernels[kernel.index()].l1_bypasses += 1;
+        let token = match entry.work {
+            Work::Load(slot) => {
+                let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };
+                Token::PastL1 { load: slot, lanes }
+            }
+            _ => {
+                core.warps.stores[warp] += access.sectors.count() as u16;
+                Token::Store { warp: entry.warp, generation: core.warps.generation[warp] }
+            }
+        };
+        self.send(access.addr, access.sectors, access.bytes, entry.op, token, kernel, core, out);
+    }
+
+    /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
+    fn send_to_l1(&mut self, entry: &Entry, core: &mut Core) {
+        let Some(l1) = &mut self.l1 else { return };
+        let kernel = core.kernel_of(usize::from(entry.warp));
+        let (requester, write) = match entry.work {
+            Work::Load(load) => (Requester::Load { load }, false),
+            _ => {
+                let generation = core.warps.generation[usize::from(entry.warp)];
+                (Requester::Store { warp: entry.warp, generation, kernel }, entry.op == MemOp::Write)
+            }
+        };
+        let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
+        let left = self.accesses.len() - entered;
+        if write {
+            let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();
+            core.warps.stores[usize::from(entry.warp)] += sectors as u16;
+        }
+        core.counters.sm.l1_bank_conflicts += u64::from(left > 0 && entered < l1.banks());
+        self.accesses.truncate(left);
+        self.bank = self.accesses.last().map_or(0, |access| l1.bank_of(access));
+    }
+}

@@ -1,0 +1,410 @@
+//! A streaming multiprocessor: warps, schedulers, operand collectors, units, load/store unit and L1, in the timing of
+//! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
+//!
+//! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the stages from the last
+//! to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its state; the warps
+//! belong to all (`core::Core`) and are changed by its signals; what watches without being a stage is an observer (`observers::Observers`).
+//!
+//! Invariants: results depend only on the messages and their cycles, not on how a span is divided into calls; a cycle before
+//! the next event of all stages changes span counters only.
+
+mod ccws;
+mod coalesce;
+mod core;
+mod counters;
+mod decision;
+mod fetch;
+mod hints;
+mod issue;
+mod kinds;
+mod l1;
+mod lsu;
+mod net;
+mod observers;
+mod operands;
+mod phases;
+mod power;
+mod preempt;
+mod progress;
+mod record;
+mod simple_tags;
+mod squash;
+mod stall;
+mod starts;
+#[cfg(test)]
+mod tests;
+mod texture;
+mod units;
+mod warp_states;
+mod writeback;
+
+use std::sync::Arc;
+
+use warpshard_base::{Cycle, LinkId, SmId};
+use warpshard_config::machine::Machine;
+use warpshard_engine::{Unit, Work};
+use warpshard_protocol::{AddressMap, EventKind, Homes, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
+use warpshard_workload::Workload;
+use warpshard_workload::phases::Phases;
+
+pub use ccws::CcwsCounters;
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{add_classes, visit_classes, visit_stalls};
+pub use decision::SmDecision;
+pub use net::SmPorts;
+pub use stall::{StallCounts, StallReason};
+pub use texture::TextureCounters;
+pub use warp_states::WarpStateCounters;
+pub use warpshard_mem::cache::PrefetchCounters;
+
+use core::{Core, MAX_BUFFER, MAX_WARPS};
+use fetch::FetchStage;
+use issue::IssueStage;
+use lsu::Lsu;
+use observers::Observers;
+use operands::Operands;
+use phases::PhaseView;
+use power::Power;
+use preempt::{Parts, PreemptStage};
+use squash::UnderWay;
+use starts::CtaStage;
+use units::Units;
+use writeback::Wheel;
+
+/// Schedulers that an SM can have.
+const MAX_SCHEDULERS: usize = 8;
+
+/// From how many instructions in a span on an SM counts as lively.
+const LIVELY: u32 = 8;
+
+/// A streaming multiprocessor: its stages in the order of the pipeline, and what they share.
+#[derive(Debug, warpshard_state::State)]
+pub struct Sm {
+    core: Core,
+    starts: CtaStage,
+    fetch: FetchStage,
+    issue: IssueStage,
+    operands: Operands,
+    units: Units,
+    completions: Wheel,
+    lsu: Lsu,
+    preempt: PreemptStage,
+    power: Power,
+    observers: Observers,
+    ports: SmPorts,
+    #[state(fixed)]
+    workload: Arc<Workload>,
+    /// Whether much was issued in the last span that was run, so that prefetching the arrays of warps pays.
+    lively: bool,
+}
+
+impl Sm {
+    /// SM number `id` of `machine`, empty, at cycle 0.
+    ///
+    /// # Panics
+    /// When the machine has more warps, schedulers or latencies than the model's fixed tables hold.
+    pub fn new(id: SmId, machine: &Machine, workload: Arc<Workload>, ports: SmPorts) -> Self {
+        let spec = machine.gpu.sm.clone();
+        assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
+        assert!(
+            (1..=MAX_SCHEDULERS as u32).contains(&spec.schedulers),
+            "{id}: {} schedulers, 1 to {MAX_SCHEDULERS} are supported",
+            spec.schedulers
+        );
+        assert!((1..=MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
+        let core = Core::new(id, spec, workload.kernels.len());
+        let longest = core.routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
+        let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
+        Self {
+            starts: CtaStage::new(&core.spec, &workload),
+            fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
+            issue: IssueStage::new(&core.spec),
+            operands: Operands::new(&core.spec),
+            units: Units::new(&core.spec),
+            completions: Wheel::new((longest + 2).max(constant) as usize),
+            lsu: Lsu::new(machine, ports, id.0),
+            preempt: PreemptStage::new(machine),
+            power: Power::new(),
+            observers: Observers::new(machine),
+            ports,
+            workload,
+            lively: false,
+            core,
+        }
+    }
+
+    /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
+    #[must_use]
+    pub fn with_phases(mut self, kernels: Arc<[Phases]>) -> Self {
+        self.observers.phases = Some(Box::new(PhaseView::new(kernels)));
+        self
+    }
+
+    /// The same, in a system of several GPUs with this memory map; `map` is that of its own GPU.
+    #[must_use]
+    pub fn with_homes(mut self, map: AddressMap, homes: &Homes) -> Self {
+        self.lsu.set_homes(map, homes);
+        self
+    }
+
+    /// The stages of a cycle from the last to the load/store unit; `Sm::earlier_stages` has those before.
+    #[inline]
+    fn later_stages(&mut self, out: &mut Outbox) {
+        let now = self.core.now;
+        self.lsu.receive(&mut self.core, out);
+        // The last instruction may leave the arithmetic units now, or the first enter one.
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(now, &mut self.core);
+        if self.completions.tick(&mut self.core, &mut self.operands) {
+            self.units.written_back(now);
+        }
+        self.units.tick(now, &mut self.operands, &mut self.completions);
+        if self.lsu.due() <= now {
+            self.load_store(out);
+        }
+    }
+
+    /// The stages of a cycle before the units in the pipeline, of which the operand collectors are the last.
+    // Called from one place, in every cycle.
+    #[inline(always)]
+    fn earlier_stages(&mut self, out: &mut Outbox) {
+        self.operands.tick();
+        self.lsu.offer(&self.operands, self.core.now);
+        let fences_ended = self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers);
+        if fences_ended && self.core.spec.l1.flush_at_kernel {
+            // So that the warp sees what others wrote.
+            self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
+        }
+        self.fetch.tick(&mut self.core, &mut self.observers, out);
+        if self.preempt.next_event(&self.core) <= self.core.now {
+            self.take_away(out);
+        }
+        self.start_cta(out);
+        if self.power.is_asked() {
+            self.power.report_quiet(&self.core, out);
+        }
+        self.observers.cycle_ended(&self.core, &self.operands);
+    }
+
+    /// One cycle of the load/store unit; returns whether it took an instruction.
+    #[inline]
+    fn load_store(&mut self, out: &mut Outbox) -> bool {
+        self.lsu.tick(&mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, out)
+    }
+
+    /// CTAs leave before their end, and warps of restored ones go on.
+    fn take_away(&mut self, out: &mut Outbox) {
+        let Self { preempt, core, starts, fetch, operands, completions, lsu, observers, workload, ports, .. } = self;
+        let under_way = UnderWay { core, fetch, operands, completions, lsu };
+        if preempt.tick(Parts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
+            self.issue.limit_warps(&mut self.core, &mut self.observers);
+        }
+    }
+
+    /// Starts the next bound CTA, and notes that the last resident one ended.
+    #[inline]
+    fn start_cta(&mut self, out: &mut Outbox) {
+        if self.core.ctas.take_emptied() {
+            self.power.drained(&mut self.core, &self.starts);
+        }
+        let Some(started) = self.starts.tick(&mut self.core, &mut self.observers, &self.workload, self.ports.to_grid, out) else { return };
+        if started.is_new {
+            let info = &self.workload.kernel(started.kernel).info;
+            self.lsu.enter_kernel(info, &mut self.core, &mut self.observers);
+        }
+        if started.restored != 0 {
+            self.preempt.restore(started.restored, &mut self.core, &mut self.lsu, &self.workload);
+        }
+        self.issue.limit_warps(&mut self.core, &mut self.observers);
+        if self.core.ctas.take_emptied() {
+            self.power.drained(&mut self.core, &self.starts);
+        }
+    }
+
+    /// Simulates cycles before `until`, in which only memory has something to do: until then, or until it has set one of the
+    /// earlier stages going, which is returned and has to be followed by these in the same cycle.
+    ///
+    /// Most cycles of an SM that waits for memory are of this kind: replies move on by a queue, accesses by a stage.
+    fn run_memory(&mut self, until: Cycle, out: &mut Outbox) -> bool {
+        while self.core.now < until {
+            let next = self.memory_event().min(until);
+            self.core.now = next;
+            if next == until {
+                return false;
+            }
+            self.lsu.receive(&mut self.core, out);
+            if self.lsu.due() <= next && (self.load_store(out) || self.is_woken()) {
+                return true;
+            }
+            self.operands.pass();
+            self.core.now = next.next();
+        }
+        false
+    }
+
+    /// Whether the load/store unit, without accepting an instruction, created work for another stage.
+    #[inline]
+    fn is_woken(&self) -> bool {
+        let (warps, now) = (&self.core.warps, self.core.now);
+        debug_assert!(!self.operands.is_active(), "{}, {now}: the collectors work while only memory is stepped", self.core.id);
+        warps.touched | warps.releasable | warps.fence_over | self.core.contexts_moved != 0 || self.observers.watch_lines()
+    }
+
+    /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
+    fn pipeline_event(&self) -> Cycle {
+        let Core { now, warps, ctas, .. } = &self.core;
+        let now = *now;
+        let busy = (warps.touched | warps.fence_over != 0) | self.operands.is_active() | self.fetch.is_pending(&self.core);
+        if busy | self.power.is_asked() {
+            return now;
+        }
+        let next = self.completions.next(now).min(self.units.next_event(now, &self.operands.ready)).min(self.observers.next_event(now));
+        next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event(&self.core).max(now))
+    }
+
+    /// The first cycle in which the load/store unit or the network's ends have something to do, if nothing else does.
+    #[inline]
+    fn memory_event(&self) -> Cycle {
+        let (now, load_store) = (self.core.now, self.lsu.due());
+        if load_store <= now { now } else { load_store.min(self.lsu.net.next_event(now)) }
+    }
+
+    /// Lets every stage look at everything in the present cycle.
+    fn wake(&mut self) {
+        self.issue.wake(&mut self.core);
+        self.operands.wake();
+        self.lsu.wake(self.core.now, &mut self.core);
+    }
+
+    /// All counters except those of CCWS, the texture cache, the prefetcher and the warp states.
+    pub fn stats(&self) -> &SmStats {
+        &self.core.counters
+    }
+
+    /// CTAs that it holds.
+    #[cfg(test)]
+    pub(super) fn resident_ctas(&self) -> u32 {
+        self.core.ctas.resident()
+    }
+}
+
+impl Unit for Sm {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = SmDecision;
+
+    // Called for every message, from one loop.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        debug_assert!(at >= self.core.now, "{}: a message for {at} came at {}", self.core.id, self.core.now);
+        match *payload {
+            Payload::Mem(packet) if link == self.ports.from_reply_net => {
+                self.lsu.expect_reply(packet.token);
+                self.lsu.net.reply(at, &packet);
+            }
+            Payload::Credit(credit) if link == self.ports.request_credit => self.lsu.net.credit(at, credit.count),
+            Payload::Launch(launch) if link == self.ports.from_grid => {
+                let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.power.cta_bound(at, &self.core, &mut self.starts);
+                let contexts = if launch.resumes { self.preempt.take_contexts() } else { Vec::new() };
+                self.starts.bind(at, launch, program, contexts);
+            }
+            Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
+            other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
+        }
+    }
+
+    // Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.prefetch_pipes();
+        let issued = self.issue.issued();
+        while self.core.now < until {
+            if !skip {
+                self.wake();
+            }
+            let others = self.pipeline_event().min(until);
+            if others <= self.core.now {
+                self.later_stages(out);
+            } else if !self.run_memory(others, out) {
+                continue;
+            }
+            self.earlier_stages(out);
+            self.core.now = self.core.now.next();
+        }
+        self.lively = self.issue.issued().wrapping_sub(issued) >= LIVELY;
+    }
+
+    #[inline]
+    fn prefetch(&self, deep: bool) {
+        hints::prefetch_sm(self, deep);
+    }
+
+    fn next_event(&self) -> Cycle {
+        let pipeline = self.pipeline_event();
+        if pipeline == self.core.now { pipeline } else { pipeline.min(self.memory_event()) }
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        if self.core.now < at {
+            debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.core.id, self.core.now);
+            self.core.now = at;
+        }
+        let core = &mut self.core;
+        self.issue.count(core.now, &mut core.counters);
+        core.count_residency(core.now);
+        core.counters.sm.cycles = core.now.0;
+        core.counters.sm.active_cycles = core.active_cycle();
+        self.lsu.count_waits(at, core);
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(at, core);
+        self.observers.count(at);
+        core.counters.sm.operand_conflicts = self.operands.conflicts;
+        self.power.count(at, core);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("sm", u32::from(self.core.id.0));
+        self.core.counters.visit(&mut |info, value| visitor.counter(info, value));
+        self.observers.visit_counters(visitor);
+        self.lsu.visit_counters(visitor);
+        self.core.counters.visit_applications(u32::from(self.core.id.0), &self.workload, visitor);
+    }
+
+    fn visit_tasks(&self, values: &mut Vec<u64>) {
+        progress::progress(&self.core, &self.preempt).encode(values);
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &SmDecision) {
+        debug_assert_eq!(at, self.core.now, "{}: a decision for another cycle", self.core.id);
+        match *decision {
+            SmDecision::CtaLimit(limit) => self.starts.set_limit(limit, &mut self.core.ctas),
+            SmDecision::WarpLimit(limit) => self.issue.set_warp_limit(limit, &mut self.core, &mut self.observers),
+            SmDecision::Bypass { kernel, ctas } => self.starts.set_bypass(kernel, ctas),
+            SmDecision::Power(state) => {
+                let paused = self.power.set(at, state, &mut self.core, &mut self.starts);
+                self.issue.set_paused(paused, &mut self.core, &mut self.observers);
+            }
+            SmDecision::Preempt(how) | SmDecision::PreemptCta(.., how) => {
+                let named = if let SmDecision::PreemptCta(kernel, cta, _) = *decision { Some((kernel, cta)) } else { None };
+                self.preempt.begin(at, named, how, &mut self.core);
+                self.issue.limit_warps(&mut self.core, &mut self.observers);
+            }
+        }
+    }
+
+    fn progress(&self) -> Work {
+        Work { instructions: self.core.counters.kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.starts.describe(&mut lines);
+        self.core.ctas.describe(&mut lines);
+        self.core.describe_warps(&mut lines);
+        if !lines.is_empty() {
+            lines.extend([self.operands.describe(), self.lsu.describe(), self.lsu.net.describe()]);
+        }
+        lines
+    }
+}

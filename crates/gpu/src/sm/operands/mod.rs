@@ -1,0 +1,407 @@
+//! Operand collectors and register banks.
+//!
+//! Input: issued instructions in one register per kind of unit. An instruction takes a free collector, its sources queue at
+//! their banks, and when the last one was read it goes to the register before its unit. The register file makes
+//! `bank_ports` steps per core cycle; in each, in this order, complete instructions leave, every bank reads the first of
+//! its queue (unless a result is written to it), and instructions enter collectors. A collector cannot leave in the step
+//! in which it read its last operand.
+
+mod queue;
+mod registers;
+mod sources;
+
+use warpshard_base::prefetch;
+use warpshard_config::machine::{CoreStyle, Sm as Spec};
+use warpshard_workload::NO_REGISTER;
+
+use super::MAX_SCHEDULERS;
+use super::core::{NOBODY, is_in};
+use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
+
+use queue::{IssueQueue, RANK};
+
+pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};
+pub(super) use sources::Sources;
+
+use sources::{Banks, few};
+
+/// Collectors that an SM can have: bits of a mask.
+const MAX_COLLECTORS: usize = 64;
+
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Collector {
+    slot: u8,
+    kind: UnitKind,
+    group: u8,
+}
+
+/// An instruction that reads operands.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Reads {
+    /// The banks that it still has to read.
+    once: u64,
+    /// Those among them that it has to read at least twice, three and four times; rarely any.
+    again: [u64; 3],
+    collector: u8,
+}
+
+/// Collectors, banks, and the registers before and after them.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Operands {
+    per_group: usize,
+    pub(super) banks: Banks,
+    shared: bool,
+    /// Sub-cores whose collectors have a port each.
+    port_for_each: bool,
+    ports: usize,
+    steps: u32,
+    places: [usize; KINDS],
+    /// Issued instructions that wait for a collector, by rank of their kind, and the ranks that have any.
+    queues: [IssueQueue; KINDS],
+    queued: u16,
+    /// The instructions between issue and their units.
+    pub(super) issued: IssuedTable,
+    /// Those that wait for their unit.
+    pub(super) ready: StageRegisters,
+    /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
+    full: [u16; MAX_SCHEDULERS],
+    collectors: Box<[Collector; MAX_COLLECTORS]>,
+    count: u32,
+    /// The collectors of one sub-core, shifted to the lowest bits.
+    group_mask: u64,
+    /// Something was issued or a collector became free since instructions last entered collectors.
+    may_collect: bool,
+    free: u64,
+    complete: u64,
+    /// Whether a complete collector has not yet tried to dispatch.
+    may_leave: bool,
+    /// Sub-cores whose input register was emptied since the schedulers' last visit.
+    pub(super) woken: u8,
+    /// Collectors that read, in the order of entry: the first that needs a bank gets it.
+    reads: [Reads; MAX_COLLECTORS],
+    reading: u8,
+    written: u64,
+    /// The collectors after the one that each output port served last, with which it begins.
+    turn: Box<[u64]>,
+    /// Banks that an instruction could not read yet because of an earlier read or a write, once for each step.
+    pub(super) conflicts: u64,
+}
+
+impl Operands {
+    /// Prefetches what every cycle looks at.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.free);
+        prefetch(&self.written);
+        prefetch(&self.ready);
+        prefetch(&self.queued);
+        prefetch(&self.may_leave);
+    }
+
+    pub(super) fn new(spec: &Spec) -> Self {
+        let shared = spec.style == CoreStyle::Shared;
+        let groups = if shared { 1 } else { spec.schedulers as usize };
+        let collectors = (spec.operands.collectors as usize).max(groups);
+        let banks = spec.operands.banks as usize;
+        assert!(
+            collectors <= MAX_COLLECTORS && collectors.is_multiple_of(groups),
+            "{collectors} collectors cannot be shared out to {groups}"
+        );
+        assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
+        let per_group = collectors / groups;
+        let ports = (spec.operands.ports as usize).max(1);
+        Self {
+            per_group,
+            banks: Banks::new((banks / groups) as u32),
+            shared,
+            port_for_each: !shared && ports >= collectors,
+            ports,
+            steps: spec.operands.bank_ports.max(1),
+            places: places(spec),
+            queues: [IssueQueue::default(); KINDS],
+            queued: 0,
+            issued: IssuedTable::new(spec),
+            ready: StageRegisters::new(),
+            full: [0; MAX_SCHEDULERS],
+            collectors: Box::new([Collector::default(); MAX_COLLECTORS]),
+            count: collectors as u32,
+            group_mask: u64::MAX >> (64 - per_group),
+            may_collect: false,
+            free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
+            complete: 0,
+            may_leave: false,
+            woken: 0,
+            reads: [Reads::default(); MAX_COLLECTORS],
+            reading: 0,
+            written: 0,
+            turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
+            conflicts: 0,
+        }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.collectors) + size_of_val(&*self.turn) + self.issued.hot_bytes()
+    }
+
+    /// The sub-core of a scheduler.
+    #[inline]
+    pub(super) fn group(&self, scheduler: usize) -> usize {
+        if self.shared { 0 } else { scheduler }
+    }
+
+    /// Kinds to which a scheduler cannot issue now.
+    #[inline]
+    pub(super) fn full(&self, scheduler: usize) -> u16 {
+        self.full[self.group(scheduler)]
+    }
+
+    /// Takes an issued instruction; its kind is not [`Operands::full`].
+    #[inline]
+    pub(super) fn issue(&mut self, inst: IssuedInst) {
+        let IssuedInst { kind, group, .. } = inst;
+        let rank = RANK[kind as usize];
+        let queue = &mut self.queues[usize::from(rank)];
+        queue.push(self.issued.add(inst), group);
+        self.queued |= 1 << rank;
+        self.may_collect = true;
+        if !self.shared || usize::from(queue.len) == self.places[kind as usize] {
+            self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
+        }
+    }
+
+    /// Writes a result: the bank reads nothing in the next step. Returns whether the bank was free to be written.
+    #[inline]
+    pub(super) fn write(&mut self, bank: u8) -> bool {
+        let free = self.written >> bank & 1 == 0;
+        self.written |= 1 << bank;
+        free
+    }
+
+    /// Squashes the instructions of `warps` before their units, all of them or those for the load/store unit: they pass on without effect. `squashed`
+    /// is called for each with its warp and the number of instructions after it.
+    pub(super) fn squash(&mut self, warps: u64, all: bool, mut squashed: impl FnMut(u8, u32)) {
+        for inst in self.issued.iter_mut().filter(|inst| is_in(warps, inst.warp) && (all || inst.kind == UnitKind::Mem)) {
+            squashed(inst.warp, inst.left);
+            (inst.warp, inst.dst) = (NOBODY, NO_REGISTER);
+        }
+    }
+
+    /// Takes the oldest instruction that waits for a unit of a kind.
+    #[inline]
+    pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
+        let place = self.ready.oldest(kind, &self.issued)?;
+        let slot = self.ready.take(kind, place);
+        self.issued.free(slot);
+        Some(*self.issued.get(slot))
+    }
+
+    /// Whether a cycle would move an instruction. Otherwise every collector is empty or waits to dispatch, and every issued
+    /// instruction waits for a collector, until a unit accepts an instruction or another one is issued.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        (self.reading != 0) | self.may_collect | self.may_dispatch()
+    }
+
+    /// Whether a complete collector has to try to dispatch.
+    #[inline]
+    fn may_dispatch(&self) -> bool {
+        (self.complete != 0) & (self.may_leave | self.ready.freed)
+    }
+
+    /// Looks at everything in the next cycle, whether it can move or not.
+    pub(super) fn wake(&mut self) {
+        self.may_leave = true;
+        self.may_collect = self.queued != 0;
+        self.ready.wake();
+    }
+
+    /// One core cycle of the register file in which it moves nothing.
+    #[inline]
+    pub(super) fn pass(&mut self) {
+        self.written = 0;
+    }
+
+    /// One core cycle of the register file.
+    // It and its parts are called from one place each, in every cycle.
+    #[inline(always)]
+    pub(super) fn tick(&mut self) {
+        if !self.is_active() {
+            self.pass();
+            return;
+        }
+        for _ in 0..self.steps {
+            if self.may_dispatch() {
+                if self.port_for_each { self.dispatch_all() } else { self.dispatch() }
+            }
+            if self.reading != 0 {
+                self.read();
+            }
+            if self.may_collect {
+                self.collect();
+            }
+            self.written = 0;
+        }
+    }
+
+    /// Whether the register before the unit of a complete collector has room.
+    #[inline]
+    fn has_room(&self, kind: UnitKind, group: usize) -> bool {
+        let taken = self.ready.taken(kind);
+        if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 }
+    }
+
+    /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
+    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below.
+    #[inline(always)]
+    fn dispatch_all(&mut self) {
+        self.ready.freed = false;
+        self.may_leave = false;
+        let mut left = self.complete;
+        while left != 0 {
+            let collector = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Collector { slot, kind, group } = self.collectors[collector % MAX_COLLECTORS];
+            let place = usize::from(group);
+            if self.ready.taken(kind) >> place & 1 == 0 {
+                self.ready.put(kind, place, slot);
+                self.complete &= !(1 << collector);
+                self.free |= 1 << collector;
+                self.may_collect = self.queued != 0;
+            }
+        }
+    }
+
+    /// Sends complete instructions to the registers before their units, one per output port.
+    ///
+    /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
+    /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
+    fn dispatch(&mut self) {
+        let mut can_leave = 0;
+        let mut left = self.complete;
+        while left != 0 {
+            let collector = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Collector { kind, group, .. } = self.collectors[collector];
+            can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
+        }
+        self.ready.freed = false;
+        let mut port = 0;
+        while can_leave != 0 && port < self.ports {
+            let next = can_leave & self.turn[port];
+            let chosen = if next != 0 { next } else { can_leave }.trailing_zeros() as usize;
+            let Collector { slot, kind, group, .. } = self.collectors[chosen];
+            let first = usize::from(group) * self.per_group;
+            let own = self.group_mask << first;
+            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << first };
+            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { usize::from(group) };
+            self.ready.put(kind, place, slot);
+            self.complete &= !(1 << chosen);
+            self.free |= 1 << chosen;
+            self.may_collect |= self.queued != 0;
+            can_leave &= !(1 << chosen);
+            if can_leave & own != 0 && !self.has_room(kind, usize::from(group)) {
+                let mut others = can_leave & own;
+                while others != 0 {
+                    let other = others.trailing_zeros() as usize;
+                    others &= others - 1;
+                    can_leave &= !(u64::from(self.collectors[other].kind == kind) << other);
+                }
+            }
+            port += 1;
+        }
+        self.may_leave = can_leave != 0;
+    }
+
+    /// Every bank that is not written reads an operand of the first that wants it.
+    #[inline(always)]
+    fn read(&mut self) {
+        let mut taken = self.written;
+        let mut kept = 0;
+        for i in 0..usize::from(self.reading) {
+            let Reads { once, again: [twice, thrice, four], collector } = self.reads[i % MAX_COLLECTORS];
+            let granted = once & !taken;
+            taken |= granted;
+            if twice == 0 {
+                let left = once & !granted;
+                if left == 0 {
+                    self.complete |= 1 << collector;
+                    self.may_leave = true;
+                    continue;
+                }
+                self.conflicts += few(left);
+                self.reads[kept] = Reads { once: left, again: [0; 3], collector };
+            } else {
+                let once = once & !granted | twice & granted;
+                self.conflicts += few(once);
+                let again = [twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
+                self.reads[kept] = Reads { once, again, collector };
+            }
+            kept += 1;
+        }
+        self.reading = kept as u8;
+    }
+
+    /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
+    #[inline(always)]
+    fn collect(&mut self) {
+        self.may_collect = false;
+        // A kind whose oldest instruction finds no collector finds none in this step.
+        let mut ranks = self.queued;
+        for _ in 0..self.ports {
+            let mut round = ranks;
+            while round != 0 {
+                let rank = round.trailing_zeros() as usize;
+                round &= round - 1;
+                let (slot, group) = self.queues[rank].front();
+                let first = usize::from(group) * self.per_group;
+                let free = self.free & self.group_mask << first;
+                if free == 0 {
+                    ranks &= !(1 << rank);
+                    continue;
+                }
+                self.queues[rank].pop();
+                if self.queues[rank].len == 0 {
+                    self.queued &= !(1 << rank);
+                    ranks &= !(1 << rank);
+                }
+                self.enter(slot, free.trailing_zeros() as usize);
+            }
+            if ranks == 0 {
+                return;
+            }
+        }
+        // Ports ran out: there may be room left in the next step.
+        self.may_collect = true;
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, slot: u8, chosen: usize) {
+        let inst = self.issued.get(slot);
+        self.full[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);
+        self.woken |= 1 << inst.group;
+        self.free &= !(1 << chosen);
+        self.collectors[chosen % MAX_COLLECTORS] = Collector { slot, kind: inst.kind, group: inst.group };
+        let sources = &inst.sources;
+        if sources.count == 0 {
+            self.complete |= 1 << chosen;
+            self.may_leave = true;
+            return;
+        }
+        let again = if sources.crowded { sources.again() } else { [0; 3] };
+        self.reads[usize::from(self.reading) % MAX_COLLECTORS] = Reads { once: sources.once, again, collector: chosen as u8 };
+        self.reading += 1;
+    }
+
+    /// How many instructions wait in each register before the collectors, for reports of a standstill.
+    pub(super) fn describe(&self) -> String {
+        let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
+        for kind in ALL_KINDS {
+            let (before, after) = (u32::from(self.queues[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
+            if before + after > 0 {
+                text.push_str(&format!(", {kind:?}: {before} wait for a collector, {after} for the unit"));
+            }
+        }
+        text
+    }
+}

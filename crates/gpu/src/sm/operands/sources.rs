@@ -1,0 +1,115 @@
+//! The register banks that an instruction reads.
+
+use warpshard_workload::StaticInst;
+
+/// The banks that an instruction reads.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+pub(in crate::sm) struct Sources {
+    /// All of them, as a set.
+    pub(super) once: u64,
+    /// The bank of each source, a byte for each, and which sources are read.
+    banks: u32,
+    distinct: u8,
+    /// How many registers.
+    pub(in crate::sm) count: u8,
+    /// Whether some bank holds several of them.
+    pub(super) crowded: bool,
+}
+
+impl Sources {
+    /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
+    #[inline]
+    pub(super) fn new(banks: u32, distinct: u8) -> Self {
+        // Without branches: the number of sources is unpredictable, and the work for an absent one costs less than a misprediction.
+        let (mut once, mut twice, mut count) = (0, 0, 0);
+        for i in 0..4 {
+            let read = distinct >> i & 1;
+            let bit = u64::from(read) << (banks >> (8 * i) & 63);
+            twice |= once & bit;
+            once |= bit;
+            count += read;
+        }
+        Self { once, banks, distinct, count, crowded: twice != 0 }
+    }
+
+    /// The banks that hold at least two, three and four of the registers.
+    pub(super) fn again(&self) -> [u64; 3] {
+        let (mut once, [mut twice, mut thrice, mut four]) = (0, [0; 3]);
+        for i in 0..4 {
+            let bit = u64::from(self.distinct >> i & 1) << (self.banks >> (8 * i) & 63);
+            four |= thrice & bit;
+            thrice |= twice & bit;
+            twice |= once & bit;
+            once |= bit;
+        }
+        [twice, thrice, four]
+    }
+}
+
+/// The banks of a sub-core.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+pub(in crate::sm) struct Banks {
+    per_group: u32,
+    /// What chooses the bank, where their number is a power of two.
+    mask: Option<u32>,
+}
+
+impl Banks {
+    pub(super) fn new(per_group: u32) -> Self {
+        Self { per_group, mask: per_group.is_power_of_two().then_some(per_group - 1) }
+    }
+
+    /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
+    /// writes (any, where it writes none).
+    #[inline]
+    pub(in crate::sm) fn of(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
+        // Register numbers count from one here, as in the reference.
+        let (first, shift) = (group as u32 * self.per_group, warp as u32 + 1);
+        let (banks, written) = match self.mask {
+            // All four at once: none of the bytes carries, since their sum is below 128.
+            Some(mask) => {
+                let each = |value: u32| value * 0x0101_0101;
+                let banks = ((inst.registers.low_bits + each(shift & mask)) & each(mask)) + each(first);
+                (banks, first + ((u32::from(inst.dst) + shift) & mask))
+            }
+            None => self.by_division(inst, first, shift),
+        };
+        (Sources::new(banks, inst.registers.distinct), written as u8)
+    }
+
+    /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
+    // The numbers alone: what comes in memory would have the other way write its result there too.
+    #[cold]
+    fn by_division(&self, inst: &StaticInst, first: u32, shift: u32) -> (u32, u32) {
+        let bank = |register: u16| first + (u32::from(register) + shift) % self.per_group;
+        (u32::from_le_bytes(inst.src.map(|register| bank(register) as u8)), bank(inst.dst))
+    }
+}
+
+/// How many banks a set of a few has.
+#[inline]
+pub(super) fn few(banks: u64) -> u64 {
+    // One, nearly always; counting bits takes a dozen instructions where the host's are not known.
+    let others = banks & banks.wrapping_sub(1);
+    if others == 0 { u64::from(banks != 0) } else { u64::from(banks.count_ones()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_sources_of_one_bank_are_told_whichever_it_is() {
+        for bank in [0, 1, 31, 62, 63u8] {
+            let other = if bank == 63 { 0 } else { bank + 1 };
+            let of = |banks: [u8; 4], distinct| Sources::new(u32::from_le_bytes(banks), distinct);
+            let three = of([bank, bank, other, bank], 0b1111);
+            assert_eq!((three.once, three.count, three.crowded), (1 << bank | 1 << other, 4, true));
+            assert_eq!(three.again(), [1 << bank, 1 << bank, 0]);
+            assert_eq!(of([bank; 4], 0b1111).again(), [1 << bank; 3]);
+            assert!(of([bank; 4], 0b1011).crowded && of([bank; 4], 0b0011).crowded);
+            let one = of([bank, other, bank, bank], 0b0110);
+            assert_eq!((one.once, one.count, one.crowded), (1 << bank | 1 << other, 2, false));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The power states of an SM: active, paused, draining, power-gated.
+//!
+//! In: decisions at cuts, and the state of the SM. Out: whether warps may issue and CTAs may start, the event that a paused
+//! SM has drained, and the cycles spent paused and gated.
+//!
+//! A paused SM issues nothing and starts no CTA, but keeps its state; when the instructions in flight have completed, it sends an
+//! event. An SM that is to be gated first finishes its resident and bound CTAs, and is off from the cycle after the last one
+//! ended. A CTA that was bound before the grid scheduler received the decision wakes the SM, and so does a decision to make
+//! it active, after the wake latency.
+
+use warpshard_base::Cycle;
+use warpshard_protocol::{EventKind, Outbox, PowerState};
+
+use super::core::Core;
+use super::starts::CtaStage;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+enum State {
+    Active,
+    Paused,
+    Draining,
+    Gated,
+}
+
+/// An SM's state, and since when.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+pub(super) struct Power {
+    state: State,
+    /// From when on the state's cycles are not counted yet.
+    since: Cycle,
+    /// Cycles with a CTA resident when the state was entered or last counted.
+    resident: u64,
+    /// From when on a gated SM drains again, because a CTA was bound to it.
+    woken: Option<Cycle>,
+    /// An event is to be sent when nothing is in flight.
+    asked: bool,
+}
+
+impl Power {
+    pub(super) fn new() -> Self {
+        Self { state: State::Active, since: Cycle(0), resident: 0, woken: None, asked: false }
+    }
+
+    /// Whether an event is to be sent when the SM has drained.
+    #[inline]
+    pub(super) fn is_asked(self) -> bool {
+        self.asked
+    }
+
+    /// Counts the cycles of the state up to `at`.
+    pub(super) fn count(&mut self, at: Cycle, core: &mut Core) {
+        let (resident, counters) = (core.active_cycle(), &mut core.counters.sm);
+        if let Some(woken) = self.woken.take_if(|woken| *woken <= at) {
+            counters.gated_cycles += woken.0 - self.since.0;
+            (self.state, self.since) = (State::Draining, woken);
+        }
+        let cycles = at.0 - self.since.0;
+        match self.state {
+            State::Paused => {
+                counters.paused_cycles += cycles;
+                counters.paused_resident_cycles += resident - self.resident;
+            }
+            State::Gated => counters.gated_cycles += cycles,
+            State::Active | State::Draining => {}
+        }
+        (self.since, self.resident) = (at, resident);
+    }
+
+    fn enter(&mut self, state: State, at: Cycle, core: &mut Core) {
+        self.count(at, core);
+        self.state = state;
+        self.woken = None;
+    }
+
+    /// Carries out a decision at cycle `at`, the present; returns whether warps may not issue from now on.
+    pub(super) fn set(&mut self, at: Cycle, wanted: PowerState, core: &mut Core, starts: &mut CtaStage) -> bool {
+        self.count(at, core);
+        let was_gated = self.state == State::Gated && self.woken.is_none();
+        let empty = core.ctas.resident() == 0 && starts.is_empty();
+        let state = match wanted {
+            PowerState::Active => State::Active,
+            PowerState::Paused => State::Paused,
+            PowerState::Gated if empty => State::Gated,
+            PowerState::Gated => State::Draining,
+        };
+        self.enter(state, at, core);
+        let paused = state == State::Paused;
+        self.asked = paused;
+        if was_gated && state != State::Gated {
+            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
+        }
+        starts.hold(paused);
+        paused
+    }
+
+    /// The last CTA ended in this cycle: an SM that was draining is off from the next cycle on, unless another CTA is bound.
+    pub(super) fn drained(&mut self, core: &mut Core, starts: &CtaStage) {
+        let draining = self.state == State::Draining || self.woken.is_some_and(|woken| woken <= core.now);
+        if draining && core.ctas.resident() == 0 && starts.is_empty() {
+            self.enter(State::Gated, core.now.after(1), core);
+        }
+    }
+
+    /// A CTA was bound, seen at `at`: a gated SM turns on for it.
+    pub(super) fn cta_bound(&mut self, at: Cycle, core: &Core, starts: &mut CtaStage) {
+        if self.state == State::Gated && self.woken.is_none() {
+            self.woken = Some(at.max(self.since));
+            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
+        }
+    }
+
+    /// Reports to whom paused the SM that nothing is in flight any more.
+    pub(super) fn report_quiet(&mut self, core: &Core, out: &mut Outbox) {
+        if core.is_quiet(u64::MAX) {
+            self.asked = false;
+            out.event(core.now, EventKind::SmQuiet(core.id));
+        }
+    }
+}

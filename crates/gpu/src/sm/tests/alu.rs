@@ -1,0 +1,247 @@
+//! Fixed-latency instructions: dependent and independent chains, schedulers, banks, result buses, fetch.
+
+use super::*;
+use crate::test_machine::test_machine;
+use warpshard_config::machine::WarpOrder;
+
+/// Gaps between consecutive issues.
+fn gaps(issues: &[u64]) -> Vec<u64> {
+    issues.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn chain(class: OpClass, src: &[u16], count: usize) -> Vec<u64> {
+    let mut program = Program::new(1);
+    for _ in 0..count {
+        program.all(op(class, 1, src));
+    }
+    Bench::single(&test_machine(), 32, program.exit()).issues()
+}
+
+#[test]
+fn a_dependent_ffma_issues_every_seven_cycles() {
+    let issues = chain(OpClass::Sp, &[1, 2, 3], 12);
+    assert!(gaps(&issues[..12]).iter().all(|gap| *gap == 7), "{issues:?}");
+}
+
+#[test]
+fn a_dependent_imad_issues_every_seven_cycles() {
+    let issues = chain(OpClass::Int, &[1, 2, 3], 12);
+    assert!(gaps(&issues[..12]).iter().all(|gap| *gap == 7), "{issues:?}");
+}
+
+#[test]
+fn the_first_instruction_issues_two_cycles_after_the_cta_starts() {
+    // Started at the end of cycle 0, fetched and decoded in 1, issued in 2.
+    assert_eq!(chain(OpClass::Sp, &[1, 2, 3], 1)[0], 2);
+}
+
+#[test]
+fn special_functions_and_double_precision_take_their_latency() {
+    assert!(gaps(&chain(OpClass::Sfu, &[1], 5)[..5]).iter().all(|gap| *gap == 25));
+    assert!(gaps(&chain(OpClass::Dp, &[1, 2], 5)[..5]).iter().all(|gap| *gap == 13));
+}
+
+#[test]
+fn an_instruction_without_sources_skips_the_cycle_of_reading() {
+    let mut program = Program::new(1);
+    for _ in 0..6 {
+        program.all(op(OpClass::Alu, 1, &[]));
+    }
+    let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
+    assert!(gaps(&issues[..6]).iter().all(|gap| *gap == 6), "a write after a write waits too: {issues:?}");
+}
+
+#[test]
+fn independent_instructions_are_bound_by_the_initiation_interval() {
+    let mut program = Program::new(1);
+    for i in 0..200 {
+        program.all(op(OpClass::Sp, 10 + i % 24, &[60, 41]));
+    }
+    let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
+    let span = issues[190] - issues[90];
+    assert!((200..=230).contains(&span), "100 instructions of interval 2 took {span} cycles");
+}
+
+#[test]
+fn packed_halves_issue_twice_as_often() {
+    let mut program = Program::new(1);
+    for i in 0..200 {
+        let inst = StaticInst { packed_half: true, ..op(OpClass::Sp, 10 + i % 16, &[30, 41]) };
+        program.all(inst);
+    }
+    let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
+    let span = issues[190] - issues[90];
+    assert!((100..=130).contains(&span), "100 instructions of interval 1 took {span} cycles");
+}
+
+#[test]
+fn three_reads_of_one_bank_take_a_cycle_more_and_two_do_not() {
+    // A sub-core has four banks; registers that differ by a multiple of four share one, and the register file steps twice a cycle.
+    let dependent = |src: &[u16]| gaps(&chain(OpClass::Sp, src, 6)[..6])[3];
+    assert_eq!(dependent(&[1, 2, 3]), 7);
+    assert_eq!(dependent(&[1, 5]), 7);
+    assert_eq!(dependent(&[1, 5, 9]), 8);
+}
+
+#[test]
+fn two_classes_share_an_issue_slot_but_not_a_unit() {
+    let mut program = Program::new(1);
+    for i in 0..100 {
+        let class = if i % 2 == 0 { OpClass::Sp } else { OpClass::Int };
+        program.all(op(class, 10 + i % 16, &[40, 51]));
+    }
+    let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
+    let span = issues[90] - issues[40];
+    assert!((50..=55).contains(&span), "50 instructions of two units took {span} cycles");
+}
+
+/// The warp of scheduler 0, of two that it has, that issued in the cycle that was run last; `before` instructions had been issued.
+fn issuer(bench: &Bench, before: u64) -> Option<u8> {
+    let last = Cycle(bench.now.0 - 1);
+    let issued = bench.kernel().warp_instructions > before;
+    [0, 4].into_iter().find(|&warp| issued && bench.sm.core.warps.last_issue[usize::from(warp)] == last)
+}
+
+/// The warps of scheduler 0 in the order of their issues: 0 and 4 execute 20 instructions each without stalls.
+fn order(policy: WarpOrder) -> Vec<u8> {
+    let mut machine = test_machine();
+    machine.gpu.sm.order = policy;
+    let mut program = Program::new(8);
+    for warp in [0, 4] {
+        for i in 0..20 {
+            program.one(warp, op(if i % 2 == 0 { OpClass::Sp } else { OpClass::Int }, 10 + i, &[]), LaneMask::FULL);
+        }
+    }
+    let mut bench = Bench::single(&machine, 256, program.exit());
+    let mut order = Vec::new();
+    for _ in 0..100 {
+        let issued = bench.kernel().warp_instructions;
+        bench.run(1);
+        order.extend(issuer(&bench, issued));
+    }
+    order
+}
+
+#[test]
+fn round_robin_takes_warps_in_turn() {
+    let order = order(WarpOrder::Lrr);
+    let turns = order[..30].windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(turns >= 27, "{order:?}");
+}
+
+#[test]
+fn greedy_stays_with_a_warp_until_it_stalls() {
+    let order = order(WarpOrder::Gto);
+    let turns = order[..30].windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(turns <= 2, "{order:?}");
+}
+
+#[test]
+fn two_levels_let_a_group_issue_until_it_waits_for_memory() {
+    let mut machine = test_machine();
+    machine.gpu.sm.order = WarpOrder::TwoLevelLrr;
+    machine.gpu.sm.ready_queue = 1;
+    let mut program = Program::new(8);
+    for warp in [0, 4] {
+        for i in 0..6 {
+            program.one(warp, op(if i % 2 == 0 { OpClass::Sp } else { OpClass::Int }, 10 + i, &[]), LaneMask::FULL);
+        }
+        program.access(warp, mem(MemKind::Load, MemSpace::Global, 30, &[]), LaneMask::FULL, &lanes(0x4000 * warp as u64, 4));
+        program.one(warp, op(OpClass::Sp, 31, &[30]), LaneMask::FULL);
+    }
+    let mut bench = Bench::single(&machine, 256, program.exit());
+    let mut last = Vec::new();
+    while bench.sm.resident_ctas() > 0 || bench.now == Cycle(0) {
+        let issued = bench.kernel().warp_instructions;
+        bench.run(1);
+        last.extend(issuer(&bench, issued));
+        assert!(bench.now < Cycle(2000), "no end: {:#?}", bench.sm.waiting());
+    }
+    last.dedup();
+    assert_eq!(last, [0, 4, 0, 4], "each runs up to its load's first reader, then gives its place away");
+}
+
+#[test]
+fn predicated_off_instructions_issue_and_count() {
+    let mut program = Program::new(1);
+    program.one(0, op(OpClass::Sp, 1, &[2]), LaneMask(0)).one(0, op(OpClass::Sp, 3, &[2]), LaneMask(0xff));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    bench.issues();
+    assert_eq!(bench.kernel().warp_instructions, 3);
+    assert_eq!(bench.kernel().thread_instructions, 8 + 32);
+}
+
+#[test]
+fn fetch_serves_four_warps_a_cycle() {
+    let mut program = Program::new(64);
+    program.all(op(OpClass::Sp, 1, &[2]));
+    let issues = Bench::single(&test_machine(), 2048, program.exit()).issues();
+    // Three are decoded in the cycle of their fetch, the fourth in the next.
+    let in_cycle = |cycle| issues.iter().filter(|at| **at == cycle).count();
+    assert_eq!([in_cycle(1), in_cycle(2), in_cycle(3)], [0, 3, 4]);
+}
+
+#[test]
+fn a_result_bus_takes_one_result_a_cycle() {
+    let mut machine = test_machine();
+    let run = |machine: &Machine| {
+        let mut program = Program::new(4);
+        for i in 0..64 {
+            program.all(op(OpClass::Sp, 10 + i % 16, &[40]));
+        }
+        *Bench::single(machine, 128, program.exit()).issues().last().unwrap()
+    };
+    let many = run(&machine);
+    machine.gpu.sm.result_buses = 1;
+    let one = run(&machine);
+    assert!(many < 160 && one >= 256, "{many} cycles with 8 buses, {one} with 1");
+}
+
+#[test]
+fn classes_without_a_unit_run_on_int_and_without_int_on_sp() {
+    let mut machine = test_machine();
+    let mut program = Program::new(1);
+    for _ in 0..4 {
+        program.all(op(OpClass::Uniform, 1, &[1]));
+    }
+    let program = program.exit();
+    let issues = Bench::single(&machine, 32, Arc::clone(&program)).issues();
+    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 9));
+    machine.gpu.sm.units.int = 0;
+    let issues = Bench::single(&machine, 32, program).issues();
+    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 9));
+}
+
+#[test]
+fn an_instruction_cache_miss_holds_only_its_warp() {
+    use warpshard_config::machine::SimpleCache;
+    let mut machine = test_machine();
+    machine.gpu.sm.fetch.icache = Some(SimpleCache { sets: 1, ways: 1, line_bytes: 128, miss_latency: 50 });
+    let issues = {
+        let mut program = Program::new(1);
+        program.all(op(OpClass::Sp, 1, &[2]));
+        Bench::single(&machine, 32, program.exit()).issues()
+    };
+    assert_eq!(issues[0], 52);
+}
+
+#[test]
+fn of_two_complete_collectors_of_a_sub_core_the_lower_always_leaves_first() {
+    // Eight independent chains fill both collectors; the higher one starves, so that the chains fall apart and the warp
+    // waits for registers although the unit idles. In Accel-Sim a turn of this loop takes 79 cycles; fair turns would take 70.
+    let mut program = Program::new(1);
+    let alu = |class, dst, src: &[u16]| op(class, dst, src);
+    for _ in 0..64 {
+        for i in 0..32 {
+            let r = 16 + 2 * (i % 8);
+            program.all(alu(OpClass::Sp, r, &[r, 4, 5]));
+        }
+        program.all(alu(OpClass::Int, 7, &[7, 255]));
+        program.all(alu(OpClass::Int, NO_REGISTER, &[7]));
+        program.all(alu(OpClass::Branch, NO_REGISTER, &[]));
+    }
+    let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
+    let loops: Vec<u64> = issues.chunks(35).map(|chunk| chunk[0]).collect();
+    let span = loops[60] - loops[20];
+    assert_eq!(span, 40 * 79);
+}

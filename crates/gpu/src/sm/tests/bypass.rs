@@ -1,0 +1,108 @@
+//! CTAs whose loads go past the L1: which ones, and what of them does.
+
+use super::preempt::Grid;
+use super::*;
+use crate::sm::SmDecision;
+use crate::test_machine::{kernel_info, test_machine};
+use warpshard_protocol::Preemption;
+
+/// Loads of a CTA.
+const LOADS: u64 = 8;
+
+/// One warp that loads a line so often, each time waiting for the load before, stores to another, loads from local memory and does an atomic.
+fn program() -> Arc<CtaProgram> {
+    let mut program = Program::new(1);
+    for _ in 0..LOADS {
+        program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[0x10000]);
+    }
+    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[0x20000]);
+    program.access(0, mem(MemKind::Load, MemSpace::Local, 2, &[1]), LaneMask(1), &[0x40]);
+    program.exit()
+}
+
+/// Runs CTAs of two kernels, four at a time, of which so many of the first kernel are to bypass the L1.
+fn run(wanted: &[(u16, u32)]) -> SmStats {
+    let kernels = vec![(kernel_info(32, 6), program()), (kernel_info(32, 6), program())];
+    let mut bench = Bench::new(&test_machine(), kernels);
+    bench.sm.apply(Cycle(0), &SmDecision::CtaLimit(4));
+    for &(kernel, ctas) in wanted {
+        bench.sm.apply(Cycle(0), &SmDecision::Bypass { kernel: KernelIndex(kernel), ctas });
+    }
+    (0..6).for_each(|cta| (0..2).for_each(|kernel| bench.bind(kernel, cta)));
+    bench.finish();
+    bench.stats().clone()
+}
+
+fn reads(kernel: &KernelCounters) -> u64 {
+    kernel.l1_read_hits + kernel.l1_read_pending_hits + kernel.l1_read_misses + kernel.l1_read_sector_misses
+}
+
+fn writes(kernel: &KernelCounters) -> u64 {
+    kernel.l1_write_hits + kernel.l1_write_pending_hits + kernel.l1_write_misses + kernel.l1_write_sector_misses
+}
+
+#[test]
+fn so_many_resident_ctas_of_a_kernel_bypass_and_only_its_global_loads_do() {
+    let none = run(&[]);
+    assert_eq!((none.kernels[0].ctas_bypassing, none.kernels[0].l1_bypasses), (0, 0));
+    let all = run(&[(0, 8)]);
+    assert_eq!((all.kernels[0].ctas_bypassing, all.kernels[0].l1_bypasses, all.kernels[1].l1_bypasses), (6, 6 * LOADS, 0));
+    assert_eq!((reads(&all.kernels[0]), writes(&all.kernels[0])), (6, 6), "local loads and stores still go to the L1");
+    let one = run(&[(0, 1)]);
+    let tagged = one.kernels[0].ctas_bypassing;
+    assert!((2..6).contains(&tagged), "one at a time, and another when it has ended: {tagged}");
+    assert_eq!(one.kernels[0].l1_bypasses, tagged * LOADS);
+}
+
+#[test]
+fn every_access_goes_either_to_the_l1_or_past_it() {
+    for wanted in [&[][..], &[(0, 1)], &[(0, 2), (1, 1)], &[(0, 8), (1, 8)]] {
+        for kernel in &run(wanted).kernels {
+            assert_eq!(reads(kernel) + writes(kernel) + kernel.l1_bypasses, kernel.memory_accesses, "{wanted:?}");
+            assert_eq!((kernel.ctas_begun, kernel.ctas), (6, 6));
+        }
+    }
+}
+
+#[test]
+fn a_new_number_holds_for_ctas_that_start_after_it() {
+    let mut bench = Bench::new(&test_machine(), vec![(kernel_info(32, 4), program())]);
+    bench.sm.apply(Cycle(0), &SmDecision::Bypass { kernel: KernelIndex(0), ctas: 1 });
+    (0..2).for_each(|cta| bench.bind(0, cta));
+    bench.run(20);
+    bench.sm.settle(bench.now);
+    bench.sm.apply(bench.now, &SmDecision::Bypass { kernel: KernelIndex(0), ctas: 0 });
+    (2..4).for_each(|cta| bench.bind(0, cta));
+    bench.finish();
+    let kernel = bench.kernel();
+    assert_eq!((kernel.ctas_bypassing, kernel.l1_bypasses), (1, LOADS), "the first goes on bypassing");
+}
+
+#[test]
+fn a_cta_that_comes_back_is_tagged_anew() {
+    for (before, after) in [(1, 0), (0, 1)] {
+        let mut bench = Bench::new(&test_machine(), vec![(kernel_info(32, 1), program())]);
+        bench.latency = 60;
+        bench.sm.apply(Cycle(0), &SmDecision::Bypass { kernel: KernelIndex(0), ctas: before });
+        bench.bind(0, 0);
+        for _ in 0..2 {
+            bench.run(60);
+        }
+        bench.sm.settle(bench.now);
+        let passed = bench.kernel().l1_bypasses;
+        assert_eq!(passed > 0, before > 0);
+        bench.sm.apply(bench.now, &SmDecision::Bypass { kernel: KernelIndex(0), ctas: after });
+        bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Switch));
+        let mut grid = Grid::default();
+        while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+            assert!(bench.now < Cycle(1_000_000), "no end: {:#?}", bench.sm.waiting());
+            bench.run(60);
+            grid.hand_out(&mut bench);
+        }
+        bench.sm.settle(bench.now);
+        assert_eq!(bench.stats().sm.ctas_switched, 1);
+        let past = bench.kernel().l1_bypasses;
+        assert!(past > 0 && past < LOADS, "{before} before, {after} after: {past}");
+        assert_eq!(bench.kernel().ctas_bypassing, 1);
+    }
+}

@@ -1,0 +1,107 @@
+//! Effects of replacement policies and prefetchers of the L1 on whole programs.
+
+use super::*;
+use crate::test_machine::test_machine;
+use warpshard_config::machine::{Prefetch, Replacement};
+
+/// A machine with an L1 of one set of 16 ways.
+fn small(replacement: Replacement) -> Machine {
+    let mut machine = test_machine();
+    let l1 = &mut machine.gpu.sm.l1;
+    l1.unified = None;
+    if let Some(cache) = &mut l1.cache {
+        (cache.sets, cache.ways, cache.replacement) = (1, 16, replacement);
+    }
+    machine
+}
+
+/// A machine whose L1 prefetches.
+fn prefetching(prefetch: Prefetch, distance: u32) -> Machine {
+    let mut machine = test_machine();
+    (machine.gpu.sm.l1.prefetch, machine.gpu.sm.l1.prefetch_distance) = (prefetch, distance);
+    machine
+}
+
+/// Loads of one warp, each of which waits for the one before it.
+fn chain(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> Bench {
+    let mut program = Program::new(1);
+    for address in addresses {
+        program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
+    }
+    Bench::single(machine, 32, program.exit())
+}
+
+#[test]
+fn a_scan_takes_the_reused_lines_from_lru_and_not_from_srrip() {
+    let rounds = || {
+        (0..12u64).flat_map(|round| {
+            let reused = (0..8).chain(0..8).map(|line| 0x10000 + line * 128);
+            reused.chain((0..16).map(move |line| 0x100_0000 + (round * 16 + line) * 128))
+        })
+    };
+    let run = |replacement| {
+        let mut bench = chain(&small(replacement), rounds());
+        let end = bench.finish();
+        (bench.kernel().l1_read_hits, end)
+    };
+    let (lru, srrip) = (run(Replacement::Lru), run(Replacement::Srrip));
+    assert_eq!(lru.0, 12 * 8, "under LRU only the second reading of a round hits");
+    assert!(srrip.0 >= lru.0 + 10 * 8, "{} hits, {} under LRU", srrip.0, lru.0);
+    assert!(srrip.1 < lru.1, "{} cycles, {} under LRU", srrip.1, lru.1);
+}
+
+/// Demand misses, the last cycle, and what the prefetcher counted.
+fn run(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> (u64, u64, Option<PrefetchCounters>) {
+    let mut bench = chain(machine, addresses);
+    let end = bench.finish();
+    let kernel = bench.kernel();
+    (kernel.l1_read_misses + kernel.l1_read_sector_misses, end, bench.prefetches())
+}
+
+#[test]
+fn the_next_line_is_there_when_a_stream_comes_to_it() {
+    let stream = || (0..64u64).map(|line| 0x10000 + line * 128);
+    let (misses, end, none) = run(&test_machine(), stream());
+    assert!(misses == 64 && none.is_none(), "without a prefetcher nothing is counted");
+    let (fewer, earlier, counters) = run(&prefetching(Prefetch::NextLine, 1), stream());
+    let counters = counters.expect("there is a prefetcher");
+    assert_eq!(fewer, 1, "only the first line is missed");
+    assert!(earlier < end - 20 * 64, "{earlier} cycles, {end} without");
+    assert_eq!((counters.prefetches_issued, counters.prefetches_useful + counters.prefetches_late), (64, 63));
+    assert!(counters.prefetches_late > 20, "after a hit, one line ahead comes too late");
+    let (_, earliest, counters) = run(&prefetching(Prefetch::NextLine, 8), stream());
+    assert!(earliest < earlier, "{earliest} cycles at a distance of eight, {earlier} at one");
+    assert!(counters.is_some_and(|counters| counters.prefetches_useful >= 48 && counters.prefetches_late <= 8));
+}
+
+#[test]
+fn a_stride_is_followed_where_the_next_line_is_of_no_use() {
+    let strided = || (0..40u64).map(|step| 0x10000 + step * 4096);
+    let (misses, end, _) = run(&prefetching(Prefetch::NextLine, 1), strided());
+    assert_eq!(misses, 40);
+    let (fewer, earlier, counters) = run(&prefetching(Prefetch::Stride, 4), strided());
+    assert!(fewer < 10 && earlier < end, "{fewer} misses and {earlier} cycles, {misses} and {end} with the next line");
+    assert!(counters.is_some_and(|counters| counters.prefetches_useful + counters.prefetches_late >= 30));
+}
+
+#[test]
+fn prefetches_without_a_free_mshr_are_dropped_and_loads_go_on() {
+    let mut machine = prefetching(Prefetch::NextLine, 1);
+    if let Some(cache) = &mut machine.gpu.sm.l1.cache {
+        cache.mshrs = 1;
+    }
+    let (misses, _, counters) = run(&machine, (0..16u64).map(|line| 0x10000 + line * 128));
+    assert_eq!(misses, 16);
+    assert!(counters.is_some_and(|counters| counters.prefetches_issued == 0 && counters.prefetches_dropped == 16));
+}
+
+#[test]
+fn prefetching_does_not_depend_on_which_cycles_are_simulated() {
+    let machine = prefetching(Prefetch::Stride, 2);
+    let result = |skip: bool| {
+        let bench = chain(&machine, (0..60u64).map(|step| 0x10000 + step * 160));
+        let mut bench = if skip { bench.skipping() } else { bench };
+        (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.prefetches()))
+    };
+    assert_eq!(result(true), result(false));
+}

@@ -1,0 +1,107 @@
+//! CCWS in an SM: what counts as lost locality, and whose loads wait for it.
+
+use super::*;
+use crate::sm::CcwsCounters;
+use crate::test_machine::test_machine;
+use warpshard_config::machine::{Allocate, Ccws};
+
+/// An L1 of one line, which every other line that is read takes.
+fn one_line(allocate: Allocate, k_throttle: u32) -> Machine {
+    let mut machine = test_machine();
+    let sm = &mut machine.gpu.sm;
+    sm.ccws = Some(Ccws { victim_tags: 4, victim_ways: 2, base_score: 100, k_throttle });
+    sm.l1.unified = None;
+    if let Some(cache) = &mut sm.l1.cache {
+        (cache.sets, cache.ways, cache.allocate) = (1, 1, allocate);
+        cache.write_miss = warpshard_config::machine::WriteMiss::NoAllocate;
+    }
+    machine
+}
+
+/// Two warps read a line each, and once what they read is there read it again, `times` times in all.
+fn readers(times: u16) -> Arc<CtaProgram> {
+    let mut program = Program::new(2);
+    for warp in 0..2 {
+        for time in 0..times {
+            let source = if time == 0 { vec![] } else { vec![time] };
+            let load = mem(MemKind::Load, MemSpace::Global, time + 1, &source);
+            program.access(warp, load, LaneMask(1), &[0x1_0000 + 0x1000 * warp as u64]);
+        }
+    }
+    program.exit()
+}
+
+fn outcome(machine: &Machine, program: Arc<CtaProgram>) -> (CcwsCounters, u64) {
+    let mut bench = Bench::single(machine, 64, program).skipping();
+    let end = bench.finish();
+    (bench.ccws().unwrap(), end)
+}
+
+#[test]
+fn a_line_lost_to_another_warp_and_read_again_is_lost_locality() {
+    // The first reads lose nothing. Each further one finds that the other warp's line took the place of its own. Where lines
+    // make room when data comes, both first reads are under way together, and the line that came last is still there.
+    for (allocate, hits) in [(Allocate::OnMiss, 2), (Allocate::OnFill, 1)] {
+        let (counters, _) = outcome(&one_line(allocate, 1), readers(2));
+        assert_eq!(counters.ccws_victim_hits, hits, "{allocate:?}");
+    }
+}
+
+#[test]
+fn a_warp_alone_loses_no_locality_to_itself_while_its_lines_fit() {
+    let mut program = Program::new(1);
+    for _ in 0..4 {
+        program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[0x1_0000]);
+    }
+    let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 32, program.exit());
+    bench.finish();
+    assert_eq!(bench.ccws().unwrap(), CcwsCounters::default());
+}
+
+#[test]
+fn a_store_and_a_line_that_was_only_invalidated_are_no_lost_locality() {
+    let mut program = Program::new(1);
+    let load = mem(MemKind::Load, MemSpace::Global, 1, &[1]);
+    program.access(0, load, LaneMask(1), &[0x1_0000]);
+    // The fence empties the L1 of this machine.
+    program.one(0, op(OpClass::Fence, NO_REGISTER, &[]), LaneMask::FULL);
+    program.access(0, load, LaneMask(1), &[0x1_0000]);
+    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[0x2_0000]);
+    let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 32, program.exit());
+    bench.finish();
+    assert!(bench.stats().sm.l1_flushes > 0);
+    assert_eq!(bench.ccws().unwrap().ccws_victim_hits, 0);
+}
+
+#[test]
+fn who_lost_locality_loads_alone_until_the_score_has_fallen() {
+    // With a factor of 1 two warps that issued three instructions or more cannot reach the cutoff with their first hit:
+    // 1 x 1 x 200 / 3 is below the base score. With 1000, the first to lose its line has the L1 for itself.
+    let (free, _) = outcome(&one_line(Allocate::OnMiss, 1), readers(12));
+    let (held, _) = outcome(&one_line(Allocate::OnMiss, 1000), readers(12));
+    assert_eq!(free.ccws_victim_hits, 22, "each takes the line from the other every time");
+    assert!(held.ccws_victim_hits < 8, "{held:?}");
+    assert!(held.ccws_held_load_cycles > 200 && held.ccws_held_load_cycles <= held.ccws_throttled_cycles, "{held:?}");
+    assert_eq!(held.ccws_throttled_warp_cycles, held.ccws_throttled_cycles, "one of two is held");
+}
+
+#[test]
+fn other_instructions_of_a_held_warp_issue() {
+    // Warp 1 reads first, and again when warp 0's line has taken the place of its own. Then it has the L1 for itself, and
+    // warp 0 computes before its next read has to wait.
+    let mut program = Program::new(2);
+    for warp in 0..2 {
+        for time in 0..6 {
+            program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[0x1_0000 + 0x1000 * warp as u64]);
+            if warp == 0 && time == 0 {
+                (0..50).for_each(|_| {
+                    program.one(0, op(OpClass::Sp, 2, &[2]), LaneMask::FULL);
+                });
+            }
+        }
+    }
+    let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 64, program.exit());
+    bench.finish();
+    let counters = bench.ccws().unwrap();
+    assert!(counters.ccws_held_load_cycles < counters.ccws_throttled_cycles, "{counters:?}");
+}

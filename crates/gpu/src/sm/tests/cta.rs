@@ -1,0 +1,172 @@
+//! CTAs: residency, barriers, drain, limits.
+
+use super::*;
+use crate::sm::SmDecision;
+use crate::test_machine::{kernel_info, test_machine};
+
+fn started(payload: &Payload) -> bool {
+    matches!(payload, Payload::CtaStarted(_))
+}
+
+fn done(payload: &Payload) -> bool {
+    matches!(payload, Payload::CtaDone(_))
+}
+
+fn ffmas(warps: usize, count: usize) -> Arc<CtaProgram> {
+    let mut program = Program::new(warps);
+    for _ in 0..count {
+        program.all(op(OpClass::Sp, 1, &[1]));
+    }
+    program.exit()
+}
+
+#[test]
+fn one_cta_starts_per_cycle_while_resources_last() {
+    let mut info = kernel_info(512, 8);
+    info.registers = 32;
+    let mut bench = Bench::new(&test_machine(), vec![(info, ffmas(16, 10))]);
+    for cta in 0..6 {
+        bench.bind(0, cta);
+    }
+    bench.finish();
+    let starts = bench.notices(started);
+    assert_eq!(starts[..4], [0, 1, 2, 3]);
+    assert_eq!(bench.notices(done).len(), 6);
+    assert_eq!(bench.stats().kernels[0].ctas, 6);
+}
+
+#[test]
+fn a_bound_cta_starts_in_the_cycle_in_which_another_ends() {
+    let mut bench = Bench::new(&test_machine(), vec![(kernel_info(1024, 3), ffmas(32, 10))]);
+    for cta in 0..3 {
+        bench.bind(0, cta);
+    }
+    bench.finish();
+    assert_eq!(bench.notices(started)[2], bench.notices(done)[0]);
+}
+
+#[test]
+fn a_barrier_opens_when_the_last_running_warp_arrives() {
+    let barrier = op(OpClass::Barrier, NO_REGISTER, &[]);
+    let mut program = Program::new(3);
+    program.one(0, barrier, LaneMask::FULL).one(0, op(OpClass::Sp, 9, &[]), LaneMask::FULL);
+    for _ in 0..20 {
+        program.one(1, op(OpClass::Sp, 1, &[1]), LaneMask::FULL);
+    }
+    program.one(1, barrier, LaneMask::FULL);
+    // Warp 2 exits without a barrier and is not waited for.
+    let mut bench = Bench::single(&test_machine(), 96, program.exit());
+    let issues = bench.issues();
+    // Warp 1 arrives one cycle after the last of its 20 dependent instructions, 7 cycles apart.
+    let arrival = issues[0] + 19 * 7 + 1;
+    assert!(issues.iter().filter(|at| **at > arrival + 2).count() <= 1, "{issues:?}");
+    assert_eq!(bench.kernel().barrier_instructions, 2);
+    assert!(issues.contains(&(arrival + 1)) || issues.iter().filter(|at| **at == arrival).count() == 2, "{issues:?}");
+}
+
+#[test]
+fn an_exit_opens_a_barrier_that_waited_for_it() {
+    let mut program = Program::new(2);
+    program.one(0, op(OpClass::Barrier, NO_REGISTER, &[]), LaneMask::FULL);
+    for _ in 0..10 {
+        program.one(1, op(OpClass::Sp, 1, &[1]), LaneMask::FULL);
+    }
+    let mut bench = Bench::single(&test_machine(), 64, program.exit());
+    bench.finish();
+    assert_eq!(bench.kernel().warp_instructions, 13);
+}
+
+#[test]
+fn an_exit_of_some_lanes_does_not_end_the_others() {
+    let mut program = Program::new(1);
+    program.one(0, op(OpClass::Exit, NO_REGISTER, &[]), LaneMask(0xffff));
+    program.one(0, op(OpClass::Sp, 1, &[]), LaneMask(0xffff_0000));
+    program.one(0, op(OpClass::Exit, NO_REGISTER, &[]), LaneMask(0xffff_0000));
+    let mut bench = Bench::single(&test_machine(), 32, program.finish());
+    bench.finish();
+    assert_eq!(bench.kernel().warp_instructions, 3);
+    assert_eq!(bench.notices(done).len(), 1);
+}
+
+#[test]
+fn a_warp_without_instructions_ends_at_once() {
+    let mut program = Program::new(2);
+    program.one(0, op(OpClass::Exit, NO_REGISTER, &[]), LaneMask::FULL);
+    let mut bench = Bench::single(&test_machine(), 64, program.finish());
+    bench.finish();
+    assert_eq!(bench.notices(done).len(), 1);
+}
+
+#[test]
+fn a_cta_without_instructions_starts_and_ends_in_one_cycle_or_two() {
+    let mut bench = Bench::single(&test_machine(), 64, Program::new(2).finish());
+    bench.finish();
+    assert_eq!((bench.notices(started), bench.notices(done)), (vec![0], vec![1]));
+}
+
+#[test]
+fn the_cta_limit_holds_at_the_start_of_ctas() {
+    let mut bench = Bench::new(&test_machine(), vec![(kernel_info(64, 4), ffmas(2, 30))]);
+    bench.sm.apply(Cycle(0), &SmDecision::CtaLimit(2));
+    for cta in 0..4 {
+        bench.bind(0, cta);
+    }
+    bench.run(50);
+    assert_eq!(bench.sm.resident_ctas(), 2);
+    bench.sm.apply(bench.now, &SmDecision::CtaLimit(3));
+    bench.run(5);
+    assert_eq!(bench.sm.resident_ctas(), 3);
+    bench.finish();
+    assert_eq!(bench.notices(done).len(), 4);
+}
+
+#[test]
+fn the_warp_limit_lets_only_the_oldest_issue() {
+    let mut bench = Bench::single(&test_machine(), 256, ffmas(8, 20));
+    bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(2));
+    bench.run(100);
+    let stalls = bench.sm.stats().all_stalls();
+    assert!(stalls[crate::sm::StallReason::Throttled as usize] > 150, "schedulers 2 and 3 have no warp that may issue");
+    bench.finish();
+    assert_eq!(bench.kernel().warp_instructions, 8 * 21);
+}
+
+#[test]
+fn a_warp_at_a_barrier_gives_its_place_under_the_limit_to_the_next() {
+    let mut program = Program::new(8);
+    program.all(op(OpClass::Sp, 1, &[1])).all(op(OpClass::Barrier, NO_REGISTER, &[])).all(op(OpClass::Sp, 1, &[1]));
+    let program = program.exit();
+    for (limit, skipping) in [(1, false), (2, false), (2, true), (7, true)] {
+        let bench = Bench::single(&test_machine(), 256, Arc::clone(&program));
+        let mut bench = if skipping { bench.skipping() } else { bench };
+        bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(limit));
+        bench.finish();
+        assert_eq!(bench.kernel().warp_instructions, 8 * 4, "a limit of {limit}");
+    }
+}
+
+#[test]
+fn kernels_share_an_sm_when_the_grid_binds_them_so() {
+    let mut bench = Bench::new(&test_machine(), vec![(kernel_info(96, 2), ffmas(3, 30)), (kernel_info(256, 2), ffmas(8, 30))]);
+    bench.bind(0, 0);
+    bench.bind(1, 0);
+    bench.bind(0, 1);
+    bench.run(20);
+    assert_eq!(bench.sm.resident_ctas(), 3);
+    bench.finish();
+    assert_eq!([bench.stats().kernels[0].ctas, bench.stats().kernels[1].ctas], [2, 1]);
+    assert_eq!(bench.stats().kernels[1].warp_instructions, 8 * 31);
+}
+
+#[test]
+fn a_standstill_is_described_in_words_of_the_machine() {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Load, MemSpace::Global, 5, &[]), LaneMask(1), &[0x1000]);
+    program.all(op(OpClass::Sp, 6, &[5]));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit()).skipping();
+    bench.latency = 1000;
+    bench.run(500);
+    let lines = bench.sm.waiting();
+    assert!(lines.iter().any(|line| line.contains("warp 0 waits for one of R5 since cycle 2")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("1 misses under way")), "{lines:#?}");
+}

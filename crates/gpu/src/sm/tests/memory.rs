@@ -1,0 +1,365 @@
+//! Loads, stores, atomics and shared memory against a memory of fixed latency.
+
+use super::*;
+use crate::test_machine::{kernel_info, test_machine};
+use warpshard_base::Addr;
+use warpshard_config::machine::{Machine, WriteMiss, WritePolicy};
+use warpshard_protocol::MemOp;
+
+fn load(dst: u16, src: &[u16]) -> StaticInst {
+    mem(MemKind::Load, MemSpace::Global, dst, src)
+}
+
+fn store(src: &[u16]) -> StaticInst {
+    mem(MemKind::Store, MemSpace::Global, NO_REGISTER, src)
+}
+
+const FULL: LaneMask = LaneMask::FULL;
+
+/// Issues of one warp that executes what `fill` writes.
+fn issues(fill: impl FnOnce(&mut Program)) -> Vec<u64> {
+    let mut program = Program::new(1);
+    fill(&mut program);
+    Bench::single(&test_machine(), 32, program.exit()).issues()
+}
+
+#[test]
+fn a_dependent_load_that_hits_takes_24_cycles() {
+    let issues = issues(|program| {
+        for _ in 0..20 {
+            program.access(0, load(1, &[1]), LaneMask(1), &[0x10000]);
+            program.all(op(OpClass::Branch, NO_REGISTER, &[]));
+        }
+    });
+    assert!((4..18).all(|i| issues[2 * i + 2] - issues[2 * i] == 24), "{issues:?}");
+}
+
+#[test]
+fn values_reach_the_registers_at_the_rate_of_the_path_between() {
+    let issues = |width: u8, other: u16| {
+        let mut machine = test_machine();
+        machine.gpu.sm.lsu.return_bytes = 64;
+        let mut program = Program::new(1);
+        for _ in 0..20 {
+            let wide = |dst| StaticInst { mem: load(dst, &[1]).mem.map(|mem| MemInst { width, ..mem }), ..load(dst, &[1]) };
+            program.access(0, wide(other), LaneMask(1), &[0x10000]);
+            program.access(0, wide(1), LaneMask(1), &[0x10000]);
+        }
+        let issues = Bench::single(&machine, 32, program.exit()).issues();
+        let rounds: Vec<u64> = (4..18).map(|i| issues[2 * i + 2] - issues[2 * i]).collect();
+        assert!(rounds.iter().all(|round| *round == rounds[0]), "{issues:?}");
+        rounds[0]
+    };
+    // Both values wait for one another on the path: 128 bytes take two cycles, 256 four and 512 eight.
+    assert_eq!([4, 8, 16].map(|width| issues(width, 2)), [25 + 2 + 1, 25 + 2 * 4 - 1, 25 + 2 * 8 - 1]);
+}
+
+#[test]
+fn a_load_that_misses_adds_the_way_to_memory_and_back() {
+    let issues = issues(|program| {
+        for i in 0..4 {
+            program.access(0, load(1, &[1]), LaneMask(1), &[0x10000 + 0x1000 * i]);
+        }
+    });
+    // Looked up 24 cycles after issue, sent one later, answered 100 later, ejected, filled one later, chosen, written back.
+    assert_eq!(issues[2] - issues[1], 24 + 1 + 100 + 1 + 1 + 1);
+}
+
+#[test]
+fn a_load_past_the_l1_is_sent_when_its_instruction_is_taken_up() {
+    let issues = issues(|program| {
+        for _ in 0..4 {
+            let mut inst = load(1, &[1]);
+            inst.mem = inst.mem.map(|mem| MemInst { cache: CachePolicy::Global, ..mem });
+            program.access(0, inst, LaneMask(1), &[0x10000]);
+        }
+    });
+    assert_eq!(issues[2] - issues[1], 4 + 100 + 1 + 1 + 1);
+}
+
+#[test]
+fn shared_memory_takes_its_latency_and_a_cycle_per_conflict() {
+    let gap = |stride: u64| {
+        let issues = issues(|program| {
+            for _ in 0..4 {
+                program.access(0, mem(MemKind::Load, MemSpace::Shared, 1, &[1]), FULL, &lanes(0, stride));
+            }
+        });
+        issues[2] - issues[1]
+    };
+    assert_eq!(gap(4), 25);
+    assert_eq!(gap(8), 26);
+    assert_eq!(gap(128), 25 + 31);
+    assert_eq!(gap(0), 25);
+}
+
+#[test]
+fn a_coalesced_load_asks_for_four_sectors_from_the_highest_down() {
+    let mut program = Program::new(1);
+    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    bench.issues();
+    let requests = bench.requests();
+    assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Read && packet.sectors.count() == 1));
+    let mut addresses: Vec<u64> = requests.iter().map(|(_, packet)| packet.addr.0).collect();
+    // The four banks look up in one cycle, in the order of the banks.
+    assert_eq!(addresses, [0x10000, 0x10020, 0x10040, 0x10060]);
+    addresses.dedup();
+    assert!(requests.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1), "one request a cycle: {requests:?}");
+    assert_eq!(bench.kernel().l1_read_misses + bench.kernel().l1_read_sector_misses, 4);
+}
+
+#[test]
+fn accesses_of_one_bank_enter_the_l1_one_by_one() {
+    let gap = |stride: u64| {
+        let issues = issues(|program| {
+            for _ in 0..4 {
+                program.access(0, load(1, &[1]), FULL, &lanes(0x10000, stride));
+            }
+        });
+        issues[3] - issues[2]
+    };
+    assert_eq!(gap(4), 24, "four sectors of four banks");
+    assert_eq!(gap(128), 24 + 31, "32 sectors of one bank");
+}
+
+#[test]
+fn loads_of_a_sector_on_its_way_wait_for_the_same_fetch() {
+    let mut program = Program::new(4);
+    for warp in 0..4 {
+        program.access(warp, load(1, &[]), LaneMask(1), &[0x10000]);
+    }
+    program.all(op(OpClass::Sp, 2, &[1]));
+    let mut bench = Bench::single(&test_machine(), 128, program.exit());
+    bench.issues();
+    assert_eq!(bench.requests().len(), 1);
+    assert_eq!(bench.kernel().l1_read_pending_hits, 3);
+}
+
+#[test]
+fn a_full_merge_list_makes_the_next_load_wait_and_retry() {
+    let mut machine = test_machine();
+    machine.gpu.sm.l1.cache.as_mut().unwrap().mshr_merge = 2;
+    let mut program = Program::new(4);
+    for warp in 0..4 {
+        program.access(warp, load(1, &[]), LaneMask(1), &[0x10000]);
+    }
+    let mut bench = Bench::single(&machine, 128, program.exit());
+    bench.issues();
+    assert_eq!(bench.requests().len(), 1, "those that had to wait find the sector when they are tried again");
+    assert!(bench.stats().sm.l1_retries > 50);
+    assert_eq!(bench.kernel().l1_read_hits, 2);
+}
+
+#[test]
+fn stores_hold_the_cta_until_they_are_acknowledged() {
+    let end = |latency: u64| {
+        let mut program = Program::new(1);
+        program.access(0, store(&[1, 2]), FULL, &lanes(0x10000, 4));
+        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        bench.latency = latency;
+        bench.issues();
+        assert!(bench.requests().iter().all(|(_, packet)| packet.op == MemOp::Write && packet.bytes == u32::MAX));
+        bench.notices(|payload| matches!(payload, Payload::CtaDone(_)))[0]
+    };
+    assert_eq!(end(300) - end(100), 200);
+}
+
+#[test]
+fn a_partial_store_carries_its_bytes_and_a_later_load_fetches() {
+    let mut program = Program::new(1);
+    program.access(0, store(&[1, 2]), LaneMask(3), &[0x10004, 0x10008]);
+    program.access(0, load(5, &[]), LaneMask(1), &[0x10000]);
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    bench.issues();
+    let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.op, packet.bytes)).collect();
+    assert_eq!(requests[0], (MemOp::Write, 0xff0));
+    assert_eq!(requests[1].0, MemOp::Read);
+}
+
+#[test]
+fn atomics_on_one_address_send_a_packet_per_lane_and_hold_their_warp() {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Reduction, MemSpace::Global, NO_REGISTER, &[1, 2]), FULL, &lanes(0x10000, 0));
+    program.all(op(OpClass::Sp, 7, &[]));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    let issues = bench.issues();
+    let requests = bench.requests();
+    assert_eq!(requests.len(), 32);
+    assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Reduction && packet.bytes == 0xf));
+    // The last of 32 leaves 4 + 31 cycles after issue, comes back 100 later and is chosen in the second cycle after.
+    assert_eq!(issues[1] - issues[0], 4 + 31 + 100 + 2);
+}
+
+#[test]
+fn a_fence_waits_for_the_registers_of_its_warp() {
+    let issues = issues(|program| {
+        program.access(0, load(1, &[2]), LaneMask(1), &[0x10000]);
+        program.all(op(OpClass::Fence, NO_REGISTER, &[]));
+        program.all(op(OpClass::Sp, 7, &[]));
+    });
+    assert!(issues[1] < issues[0] + 10);
+    assert_eq!(issues[2], issues[0] + 128, "the load's register is written 128 cycles after its issue");
+}
+
+#[test]
+fn generic_accesses_go_where_the_windows_of_the_kernel_say() {
+    let info = kernel_info(32, 1);
+    let generic = mem(MemKind::Load, MemSpace::Generic, 1, &[]);
+    let requests = |address: u64| {
+        let mut program = Program::new(1);
+        program.access(0, generic, FULL, &lanes(address, 4));
+        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        bench.issues();
+        (bench.requests().len(), bench.kernel().shared_instructions)
+    };
+    assert_eq!(requests(info.shared_base.0 + 64), (0, 1));
+    assert_eq!(requests(0x10000), (4, 0));
+    // The same word of 32 threads is contiguous, so 32 words of local memory at a stride of 4 are 32 times 32 lines apart.
+    assert_eq!(requests(info.local_base.0), (32, 0));
+}
+
+#[test]
+fn local_memory_of_a_warp_is_contiguous_for_the_same_word() {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Load, MemSpace::Local, 1, &[]), FULL, &lanes(0x20, 0));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    bench.issues();
+    assert_eq!(bench.requests().len(), 4);
+}
+
+#[test]
+fn predicated_off_accesses_pass_through() {
+    let mut program = Program::new(1);
+    program.access(0, load(1, &[2]), LaneMask(0), &[]);
+    program.access(0, mem(MemKind::Atomic, MemSpace::Global, 3, &[2]), LaneMask(0), &[]);
+    program.access(0, mem(MemKind::Load, MemSpace::Shared, 4, &[2]), LaneMask(0), &[]);
+    program.all(op(OpClass::Sp, 9, &[1, 3, 4]));
+    let mut bench = Bench::single(&test_machine(), 32, program.exit());
+    bench.issues();
+    assert_eq!(bench.requests().len(), 0);
+    assert_eq!(bench.kernel().warp_instructions, 5);
+}
+
+#[test]
+fn the_l1_is_empty_for_the_next_kernel_and_sized_for_it() {
+    let machine = test_machine();
+    let program = |n: u64| {
+        let mut program = Program::new(1);
+        for i in 0..n {
+            program.access(0, load(1, &[1]), FULL, &lanes(0x10000 + i * 128, 4));
+        }
+        program.exit()
+    };
+    let mut shared = kernel_info(32, 1);
+    shared.shared_bytes = 40_000;
+    let mut bench = Bench::new(&machine, vec![(kernel_info(32, 1), program(4)), (shared, program(4))]);
+    bench.bind(0, 0);
+    bench.finish();
+    bench.bind(1, 0);
+    bench.finish();
+    assert_eq!(bench.stats().sm.l1_flushes, 2);
+    assert_eq!(bench.requests().len(), 32, "both kernels miss on all 16 sectors");
+}
+
+#[test]
+fn no_request_leaves_without_a_credit() {
+    let mut machine = test_machine();
+    machine.noc.input_queue = 2;
+    let mut program = Program::new(1);
+    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 128));
+    let mut bench = Bench::single(&machine, 32, program.exit());
+    bench.latency = 40;
+    bench.issues();
+    let requests = bench.requests();
+    assert_eq!(requests.len(), 32);
+    for pair in requests.windows(3) {
+        assert!(pair[2].0 - pair[0].0 >= 40, "three requests within a round trip of two credits");
+    }
+    assert!(bench.stats().sm.network_full_cycles > 100);
+}
+
+#[test]
+fn places_at_the_network_output_are_given_back_in_batches() {
+    let mut program = Program::new(8);
+    for warp in 0..8 {
+        program.access(warp, load(1, &[]), FULL, &lanes(0x10000 + 0x1000 * warp as u64, 32));
+    }
+    let mut bench = Bench::single(&test_machine(), 256, program.exit());
+    bench.issues();
+    let counts: Vec<u16> = bench
+        .sent
+        .iter()
+        .filter_map(|(_, payload)| match payload {
+            Payload::Credit(credit) => Some(credit.count),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(counts, [16; 16]);
+}
+
+/// A machine whose L1 works on lines and sends writes on.
+fn with_line_cache(write_miss: WriteMiss) -> Machine {
+    let mut machine = test_machine();
+    let sm = &mut machine.gpu.sm;
+    sm.lsu.sector_requests = false;
+    sm.l1.unified = None;
+    let cache = sm.l1.cache.as_mut().unwrap();
+    cache.sectored = false;
+    cache.write = WritePolicy::LocalBackGlobalThrough;
+    cache.write_miss = write_miss;
+    machine
+}
+
+#[test]
+fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
+    let mut program = Program::new(1);
+    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
+    program.access(0, store(&[1]), FULL, &lanes(0x20000, 4));
+    let mut bench = Bench::single(&with_line_cache(WriteMiss::NoAllocate), 32, program.exit());
+    bench.issues();
+    let requests = bench.requests();
+    assert_eq!(
+        requests.iter().map(|(_, p)| (p.op, p.addr, p.sectors.0)).collect::<Vec<_>>(),
+        [(MemOp::Read, Addr(0x10000), 0xf), (MemOp::Write, Addr(0x20000), 0xf)]
+    );
+}
+
+#[test]
+fn writes_of_version_3_move_the_smallest_aligned_half_or_whole_of_a_line_and_are_acknowledged_as_such() {
+    // 32 words from the second sector of a line on: three sectors of it, and one of the next.
+    let written = |write_miss| {
+        let mut program = Program::new(1);
+        program.access(0, store(&[]), FULL, &lanes(0x20020, 4));
+        let mut bench = Bench::single(&with_line_cache(write_miss), 32, program.exit());
+        bench.issues();
+        bench.requests().iter().map(|(_, p)| (p.addr.line(), p.sectors.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(written(WriteMiss::NoAllocate), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1110)]);
+    assert_eq!(written(WriteMiss::NoAllocateWaits), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1111)]);
+}
+
+#[test]
+fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
+    let counted = |latency: u64, chain: u64| {
+        let mut program = Program::new(1);
+        program.access(0, load(1, &[]), LaneMask(1), &[0x10000]);
+        for _ in 0..chain {
+            program.all(op(OpClass::Sp, 2, &[2]));
+        }
+        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        bench.latency = latency;
+        bench.issues();
+        let sm = &bench.stats().sm;
+        assert_eq!(sm.loads_answered, 1);
+        (sm.load_cycles, sm.load_overlapped_cycles)
+    };
+    let (short, long) = (counted(100, 0), counted(300, 0));
+    assert_eq!(long.0 - short.0, 200, "a load waits for its data");
+    assert!(short.1 == long.1 && long.1 < 20, "only the exit is executed meanwhile: {long:?}");
+    let busy = counted(300, 10);
+    assert_eq!(busy.0, long.0);
+    assert!(busy.1 > long.1 + 30 && busy.1 < busy.0, "ten instructions of four cycles overlap: {busy:?}");
+    let chained = counted(300, 200);
+    assert!(2 * chained.1 > chained.0 && chained.1 < chained.0, "units are empty while operands are gathered: {chained:?}");
+}

@@ -1,0 +1,287 @@
+//! Exact-cycle tests of the SM on hand-made programs, with a memory that answers after a fixed time.
+
+mod alu;
+mod bypass;
+mod caches;
+mod ccws;
+mod cta;
+mod memory;
+mod power;
+mod preempt;
+mod preempt_many;
+mod random;
+mod size;
+mod spans;
+mod texture;
+mod warp_states;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use warpshard_state::{Reader, StateError, Writer};
+
+use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
+use warpshard_base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
+use warpshard_config::machine::Machine;
+use warpshard_engine::{Route, Unit};
+use warpshard_protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
+use warpshard_workload::phases::{Latencies, LongOps, Phases};
+use warpshard_workload::{
+    Application, CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
+    StaticInst, StreamBuilder, Workload,
+};
+
+pub(super) const PORTS: SmPorts = SmPorts {
+    to_request_net: LinkId(0),
+    to_grid: LinkId(1),
+    reply_credit: LinkId(2),
+    from_reply_net: LinkId(3),
+    request_credit: LinkId(4),
+    from_grid: LinkId(5),
+};
+
+/// An instruction that reads and writes registers.
+pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
+    let mut sources = [NO_REGISTER; 4];
+    sources[..src.len()].copy_from_slice(src);
+    let registers = RegisterSets::new(dst, sources);
+    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, registers }
+}
+
+/// A memory instruction of four bytes per lane.
+pub(super) fn mem(kind: MemKind, space: MemSpace, dst: u16, src: &[u16]) -> StaticInst {
+    let class = if kind == MemKind::Store { OpClass::Store } else { OpClass::Load };
+    let cache = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { CachePolicy::Global } else { CachePolicy::All };
+    StaticInst { mem: Some(MemInst { space, kind, width: 4, cache }), ..op(class, dst, src) }
+}
+
+/// The programs of one kernel, the same for every CTA.
+#[derive(Debug)]
+struct Fixed(Arc<CtaProgram>);
+
+impl CtaSource for Fixed {
+    fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
+        Arc::clone(&self.0)
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Builds the program of a CTA warp by warp.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    code: Vec<StaticInst>,
+    warps: Vec<StreamBuilder>,
+}
+
+impl Program {
+    pub(super) fn new(warps: usize) -> Self {
+        Self { code: Vec::new(), warps: (0..warps).map(|_| StreamBuilder::default()).collect() }
+    }
+
+    fn index(&mut self, inst: StaticInst) -> u32 {
+        let inst = StaticInst { pc: 0, ..inst };
+        let at = self.code.iter().position(|known| *known == inst).unwrap_or_else(|| {
+            self.code.push(inst);
+            self.code.len() - 1
+        });
+        at as u32
+    }
+
+    /// Every warp executes `inst` with all lanes.
+    pub(super) fn all(&mut self, inst: StaticInst) -> &mut Self {
+        for warp in 0..self.warps.len() {
+            self.one(warp, inst, LaneMask::FULL);
+        }
+        self
+    }
+
+    pub(super) fn one(&mut self, warp: usize, inst: StaticInst, mask: LaneMask) -> &mut Self {
+        let index = self.index(inst);
+        self.warps[warp].op(index, mask);
+        self
+    }
+
+    /// One warp accesses `addresses`, one for each active lane.
+    pub(super) fn access(&mut self, warp: usize, inst: StaticInst, mask: LaneMask, addresses: &[u64]) -> &mut Self {
+        let index = self.index(inst);
+        self.warps[warp].access(index, mask, addresses);
+        self
+    }
+
+    /// Every warp ends.
+    pub(super) fn exit(mut self) -> Arc<CtaProgram> {
+        self.all(op(OpClass::Exit, NO_REGISTER, &[]));
+        self.finish()
+    }
+
+    pub(super) fn finish(mut self) -> Arc<CtaProgram> {
+        let warps = self.warps.iter_mut().map(StreamBuilder::finish).collect();
+        Arc::new(CtaProgram { code: self.code.into(), warps, ..CtaProgram::default() })
+    }
+}
+
+/// 32 addresses, `stride` apart.
+pub(super) fn lanes(base: u64, stride: u64) -> Vec<u64> {
+    (0..32).map(|lane| base + lane * stride).collect()
+}
+
+/// An SM between a grid that binds what it is told to, and a memory that answers each request `latency` cycles after it left.
+#[derive(Debug)]
+pub(super) struct Bench {
+    pub(super) sm: Sm,
+    out: Outbox,
+    pub(super) now: Cycle,
+    pub(super) latency: u64,
+    skip: bool,
+    /// Messages sent, with their cycle.
+    pub(super) sent: Vec<(Cycle, Payload)>,
+    coming: VecDeque<(Cycle, MemPacket)>,
+}
+
+impl Bench {
+    pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
+        Self::shared(machine, kernels, Vec::new())
+    }
+
+    /// Kernels of several applications.
+    pub(super) fn shared(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>, applications: Vec<Application>) -> Self {
+        let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
+        let workload =
+            Workload { name: "test".to_owned(), commands: Vec::new(), kernels, applications, notes: Vec::new(), homes: Vec::new() };
+        let clock = ClockDomain { period: 1 };
+        let routes = vec![Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) }; 6];
+        let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);
+        let out = Outbox::new(routes.into(), vec![0], 1);
+        Self { sm, out, now: Cycle(0), latency: 100, skip: false, sent: Vec::new(), coming: VecDeque::new() }
+    }
+
+    /// One kernel of one CTA, bound at cycle 0.
+    pub(super) fn single(machine: &Machine, threads: u32, program: Arc<CtaProgram>) -> Self {
+        let mut bench = Self::new(machine, vec![(crate::test_machine::kernel_info(threads, 1), program)]);
+        bench.bind(0, 0);
+        bench
+    }
+
+    pub(super) fn skipping(mut self) -> Self {
+        self.skip = true;
+        self
+    }
+
+    /// Lets the SM's schedulers know the phases of its kernels.
+    pub(super) fn with_phases(mut self) -> Self {
+        let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
+        let kernels = self.sm.workload.kernels.iter().map(phases).collect();
+        self.sm = self.sm.with_phases(kernels);
+        self
+    }
+
+    pub(super) fn bind(&mut self, kernel: u16, cta: u32) {
+        self.bind_at(self.now, kernel, cta);
+    }
+
+    /// Binds a CTA by a message that becomes visible at `at`.
+    pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
+        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false };
+        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
+    }
+
+    /// Runs one epoch of `cycles`, at most the latency of the memory.
+    pub(super) fn run(&mut self, cycles: u64) {
+        let until = self.now.after(cycles);
+        while let Some(&(at, packet)) = self.coming.front().filter(|(at, _)| *at < until) {
+            self.coming.pop_front();
+            self.sm.deliver(PORTS.from_reply_net, at, &Payload::Mem(packet));
+        }
+        self.sm.run(until, self.skip, &mut self.out);
+        for message in std::mem::take(self.out.batch(0)) {
+            let sent = Cycle(message.arrival(self.now).0 - 1);
+            if let (Payload::Mem(packet), LinkId(0)) = (message.payload, message.link) {
+                self.coming.push_back((sent.after(self.latency), packet));
+                let credit = Payload::Credit(Credit { queue: 0, count: 1 });
+                self.sm.deliver(PORTS.request_credit, sent.after(self.latency).max(until), &credit);
+            }
+            self.sent.push((sent, message.payload));
+        }
+        self.now = until;
+    }
+
+    /// Runs to the end of everything bound, cycle by cycle, and returns the cycle of each issue.
+    pub(super) fn issues(&mut self) -> Vec<u64> {
+        let mut cycles = Vec::new();
+        let mut before = self.instructions();
+        for _ in 0..1_000_000 {
+            self.run(1);
+            let after = self.instructions();
+            cycles.extend((before..after).map(|_| self.now.0 - 1));
+            before = after;
+            if self.is_done() {
+                return cycles;
+            }
+        }
+        panic!("no end: {:#?}", self.sm.waiting());
+    }
+
+    /// Runs to the end in epochs and returns the cycle of the last message.
+    pub(super) fn finish(&mut self) -> u64 {
+        while !self.is_done() {
+            assert!(self.now < Cycle(10_000_000), "no end: {:#?}", self.sm.waiting());
+            self.run(self.latency.min(50));
+        }
+        self.sm.settle(self.now);
+        self.sent.last().map_or(0, |(at, _)| at.0)
+    }
+
+    fn is_done(&self) -> bool {
+        self.sm.resident_ctas() == 0 && self.sm.next_event() == Cycle::NEVER && self.coming.is_empty()
+    }
+
+    fn instructions(&self) -> u64 {
+        self.sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum()
+    }
+
+    pub(super) fn stats(&self) -> &SmStats {
+        self.sm.stats()
+    }
+
+    pub(super) fn ccws(&self) -> Option<CcwsCounters> {
+        self.sm.observers.ccws.as_ref().map(|ccws| ccws.counters().clone())
+    }
+
+    pub(super) fn textures(&self) -> Option<TextureCounters> {
+        self.sm.lsu.texture.as_ref().map(|texture| texture.counters.clone())
+    }
+
+    pub(super) fn prefetches(&self) -> Option<PrefetchCounters> {
+        Some(self.sm.lsu.l1.as_ref()?.prefetcher.as_ref()?.counters.clone())
+    }
+
+    pub(super) fn kernel(&self) -> &KernelCounters {
+        &self.stats().kernels[0]
+    }
+
+    /// Cycles of the notices that `select` picks.
+    pub(super) fn notices(&self, select: fn(&Payload) -> bool) -> Vec<u64> {
+        self.sent.iter().filter(|(_, payload)| select(payload)).map(|(at, _)| at.0).collect()
+    }
+
+    /// The events told since the last call, with their cycles.
+    pub(super) fn events(&mut self) -> Vec<(u64, EventKind)> {
+        std::mem::take(self.out.events()).into_iter().map(|event| (event.at.0, event.kind)).collect()
+    }
+
+    /// The memory requests sent.
+    pub(super) fn requests(&self) -> Vec<(u64, MemPacket)> {
+        self.sent
+            .iter()
+            .filter_map(|(at, payload)| match payload {
+                Payload::Mem(packet) => Some((at.0, *packet)),
+                _ => None,
+            })
+            .collect()
+    }
+}

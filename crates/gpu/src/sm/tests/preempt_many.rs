@@ -1,0 +1,170 @@
+//! 10^5 random sequences of starts and preemptions on an SM that is allocated by ranges and shared by two kernels.
+//!
+//! In each sequence CTAs of both kernels, of random needs, are bound at random times, and taken away at random times by random techniques. The second
+//! kernel has priority, so that its CTAs go first, and to aligned positions. At every cut no two CTAs have a register or a byte of shared memory in common;
+//! at the end every CTA has ended once, and has executed each of its instructions once in effect.
+
+use std::collections::BTreeMap;
+
+use super::preempt::{Grid, switching};
+use super::*;
+use crate::sm::SmDecision;
+use crate::test_machine::kernel_info;
+use warpshard_base::{AppId, Rng};
+use warpshard_config::machine::Allocation;
+use warpshard_protocol::{Preemption, SmProgress};
+use warpshard_workload::Application;
+
+/// Sequences, over all machines.
+const SEQUENCES: u64 = 100_000;
+/// CTAs of each kernel.
+const CTAS: u32 = 4;
+/// Core cycles between two cuts, which are those of the memory's latency.
+const EPOCH: u64 = 30;
+
+/// What a sequence came to.
+#[derive(Debug, Default)]
+struct Tally {
+    taken: [u64; 4],
+    given_back: u64,
+    aligned: u64,
+    shared: u64,
+}
+
+/// A CTA of one or two warps with a few instructions.
+fn program(rng: &mut Rng) -> Arc<CtaProgram> {
+    let warps = 1 + rng.below(2) as usize;
+    let mut program = Program::new(warps);
+    for warp in 0..warps {
+        for _ in 0..1 + rng.below(6) {
+            let base = 0x10_0000 + rng.below(16) * 128;
+            match rng.below(5) {
+                0 => program.access(warp, mem(MemKind::Load, MemSpace::Global, rng.below(8) as u16, &[9]), LaneMask::FULL, &lanes(base, 4)),
+                1 => program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[9, 3]), LaneMask::FULL, &lanes(base, 4)),
+                _ => program.one(warp, op(OpClass::Sp, rng.below(8) as u16, &[rng.below(8) as u16]), LaneMask::FULL),
+            };
+        }
+        program.one(warp, op(OpClass::Barrier, NO_REGISTER, &[]), LaneMask::FULL);
+    }
+    program.exit()
+}
+
+/// Two kernels of applications of different priority.
+fn bench(machine: &Machine, rng: &mut Rng) -> (Bench, [u64; 2]) {
+    let mut kernels = Vec::new();
+    let mut instructions = [0; 2];
+    for app in 0..2 {
+        let program = program(rng);
+        instructions[usize::from(app)] = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
+        let mut info = kernel_info(32 * program.warps.len() as u32, CTAS);
+        info.app = AppId(app);
+        info.registers = 16 + 16 * rng.below(8) as u32;
+        info.shared_bytes = (1 + rng.below(40) as u32) * 1024;
+        kernels.push((info, program));
+    }
+    let applications = (0..2u16).map(|app| Application {
+        name: app.to_string(),
+        kernels: app..app + 1,
+        again: 0..0,
+        commands: 0..0,
+        priority: i32::from(app),
+        arrivals: Vec::new(),
+        gpu: None,
+    });
+    (Bench::shared(machine, kernels, applications.collect()), instructions)
+}
+
+/// Checks what is resident at a cut.
+fn check(progress: &SmProgress, machine: &Machine, infos: &[KernelInfo], tally: &mut Tally) {
+    let sm = &machine.gpu.sm;
+    let apart = |(a, a_len): (u32, u32), (b, b_len): (u32, u32)| a + a_len <= b || b + b_len <= a;
+    for (i, one) in progress.resident.iter().enumerate() {
+        assert!(one.registers.0 + one.registers.1 <= sm.registers && one.shared.0 + one.shared.1 <= sm.shared_bytes, "{one:?}");
+        for other in &progress.resident[..i] {
+            assert!(apart(one.registers, other.registers) && apart(one.shared, other.shared), "{one:?} and {other:?} overlap");
+            assert_ne!((one.kernel, one.cta), (other.kernel, other.cta), "it is there twice");
+            tally.shared += u64::from(one.kernel != other.kernel);
+        }
+        if infos[one.kernel.index()].app == AppId(1) {
+            assert_eq!((one.registers.0 % one.registers.1, one.shared.0 % one.shared.1), (0, 0), "{one:?} is not at a position");
+            assert_eq!(one.registers.0 / one.registers.1, one.shared.0 / one.shared.1, "{one:?} is between two positions");
+            tally.aligned += 1;
+        }
+    }
+}
+
+fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
+    let mut rng = Rng::keyed(seed, &[13]);
+    let (mut bench, instructions) = bench(machine, &mut rng);
+    bench = bench.skipping();
+    bench.latency = EPOCH;
+    let infos: Vec<KernelInfo> = bench.sm.workload.kernels.iter().map(|kernel| kernel.info.clone()).collect();
+    let mut waiting: Vec<(u16, u32)> = (0..2).flat_map(|kernel| (0..CTAS).map(move |cta| (kernel, cta))).collect();
+    let mut grid = Grid::default();
+    let mut left = 12;
+    while !waiting.is_empty() || !bench.is_done() {
+        assert!(bench.now < Cycle(200_000), "seed {seed}, no end: {:#?}", bench.sm.waiting());
+        for _ in 0..rng.below(3) {
+            if !waiting.is_empty() {
+                let (kernel, cta) = waiting.swap_remove(rng.below(waiting.len() as u64) as usize);
+                bench.bind(kernel, cta);
+            }
+        }
+        bench.run(EPOCH);
+        grid.hand_out(&mut bench);
+        bench.sm.settle(bench.now);
+        let mut values = Vec::new();
+        bench.sm.visit_tasks(&mut values);
+        let progress = SmProgress::decode(&values).expect("an SM writes what is read");
+        check(&progress, machine, &infos, tally);
+        if left > 0 && rng.below(3) == 0 {
+            for one in &progress.resident {
+                if rng.below(2) == 0 {
+                    let how = rng.below(4) as usize;
+                    let technique = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop][how];
+                    bench.sm.apply(bench.now, &SmDecision::PreemptCta(one.kernel, one.cta, technique));
+                    tally.taken[how] += 1;
+                }
+            }
+            left -= 1;
+        }
+    }
+    bench.sm.settle(bench.now);
+    let mut ends: BTreeMap<(KernelIndex, CtaIndex), u32> = BTreeMap::new();
+    for (_, payload) in &bench.sent {
+        if let Payload::CtaDone(notice) = payload {
+            *ends.entry((notice.kernel, notice.cta)).or_default() += 1;
+        }
+    }
+    assert!(
+        ends.len() == 2 * CTAS as usize && ends.values().all(|count| *count == 1),
+        "seed {seed}: a CTA was lost or ended twice: {ends:?}"
+    );
+    let stats = bench.stats();
+    let executed: u64 = stats.kernels.iter().map(|kernel| kernel.warp_instructions).sum();
+    let in_effect = executed - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions;
+    assert_eq!(in_effect, u64::from(CTAS) * instructions.iter().sum::<u64>(), "seed {seed}");
+    assert_eq!(u64::from(grid.given_back), stats.sm.ctas_switched + stats.sm.ctas_flushed + stats.sm.ctas_returned, "seed {seed}");
+    assert_eq!(stats.sm.packets_sent, stats.sm.packets_received, "seed {seed}");
+    tally.given_back += u64::from(grid.given_back);
+}
+
+#[test]
+fn no_cta_is_lost_runs_twice_or_lies_on_anothers_range_in_a_hundred_thousand_random_sequences() {
+    // One machine for each way of switching and of leaving; random machines differ in nothing that matters here.
+    let machines: Vec<Machine> = switching()
+        .take(4)
+        .map(|mut machine| {
+            machine.gpu.sm.allocation = Allocation::Ranges;
+            machine
+        })
+        .collect();
+    let mut tally = Tally::default();
+    for seed in 0..SEQUENCES {
+        sequence(&machines[seed as usize % machines.len()], seed, &mut tally);
+    }
+    // Everything that is forbidden had many chances to happen.
+    let Tally { taken, given_back, aligned, shared } = &tally;
+    assert!(taken.iter().all(|count| *count > SEQUENCES / 4) && *given_back > SEQUENCES / 2, "{tally:?}");
+    assert!(*aligned > SEQUENCES && *shared > SEQUENCES, "{tally:?}");
+}

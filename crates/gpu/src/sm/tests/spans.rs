@@ -1,0 +1,121 @@
+//! Spans in which stages can only try again: they are passed over, and count what stepping every cycle counts.
+
+use super::*;
+use crate::sm::SmCounters;
+use crate::test_machine::test_machine;
+use warpshard_config::machine::Cache;
+
+/// A way to block an SM, and the counter of the cycles or attempts in which it is blocked so.
+struct Blocked {
+    name: &'static str,
+    machine: Machine,
+    program: Program,
+    counter: fn(&SmCounters) -> u64,
+}
+
+fn with_cache(change: impl FnOnce(&mut Cache)) -> Machine {
+    let mut machine = test_machine();
+    machine.gpu.sm.l1.unified = None;
+    change(machine.gpu.sm.l1.cache.as_mut().unwrap());
+    machine
+}
+
+fn with_credits(credits: u32) -> Machine {
+    let mut machine = test_machine();
+    machine.noc.input_queue = credits;
+    machine
+}
+
+/// Four warps that load 32 sectors each, `stride` bytes apart, and then need them.
+fn loads(space: MemSpace, cache: CachePolicy, stride: u64) -> Program {
+    let mut program = Program::new(4);
+    let mut load = mem(MemKind::Load, space, 1, &[]);
+    load.mem = load.mem.map(|mem| MemInst { cache, ..mem });
+    for warp in 0..4 {
+        program.access(warp, load, LaneMask::FULL, &lanes(0x10_0000 + 0x1_0000 * warp as u64, stride));
+    }
+    program.all(op(OpClass::Sp, 2, &[1]));
+    program
+}
+
+fn cases() -> Vec<Blocked> {
+    let global = |stride| loads(MemSpace::Global, CachePolicy::All, stride);
+    vec![
+        Blocked { name: "no credit", machine: with_credits(2), program: global(128), counter: |c| c.network_full_cycles },
+        Blocked {
+            name: "no credit past the L1",
+            machine: with_credits(2),
+            program: loads(MemSpace::Global, CachePolicy::Global, 128),
+            counter: |c| c.network_full_cycles,
+        },
+        Blocked { name: "no MSHR", machine: with_cache(|cache| cache.mshrs = 4), program: global(32), counter: |c| c.l1_retries },
+        Blocked { name: "no line", machine: with_cache(|cache| cache.ways = 1), program: global(128), counter: |c| c.l1_retries },
+        Blocked {
+            name: "a full bank",
+            machine: with_cache(|cache| cache.mshrs = 2),
+            program: global(128),
+            counter: |c| c.l1_bank_conflicts,
+        },
+        Blocked {
+            name: "conflicts",
+            machine: test_machine(),
+            program: loads(MemSpace::Shared, CachePolicy::All, 128),
+            counter: |c| c.memory_stall_cycles,
+        },
+    ]
+}
+
+/// Runs in epochs of `epoch` cycles to a fixed end; returns what can be seen, and the cycles in which there was nothing to do
+/// although a CTA was resident.
+fn outcome(machine: &Machine, program: &Arc<CtaProgram>, skip: bool, epoch: u64) -> (Vec<(Cycle, Payload)>, SmStats, u64) {
+    let mut bench = Bench::single(machine, 128, Arc::clone(program));
+    bench.latency = 40;
+    if skip {
+        bench = bench.skipping();
+    }
+    let mut passed = 0;
+    while bench.now < Cycle(8000) {
+        let idle = bench.sm.next_event().min(bench.now.after(epoch)).0 - bench.now.0;
+        passed += if bench.sm.resident_ctas() > 0 { idle } else { 0 };
+        bench.run(epoch);
+    }
+    assert_eq!(bench.sm.resident_ctas(), 0);
+    bench.sm.settle(bench.now);
+    (bench.sent.clone(), bench.stats().clone(), passed)
+}
+
+#[test]
+fn a_blocked_span_counts_what_its_cycles_count() {
+    for Blocked { name, machine, program, counter } in cases() {
+        let program = program.exit();
+        let stepped = outcome(&machine, &program, false, 1);
+        let skipped = outcome(&machine, &program, true, 1);
+        assert!(counter(&stepped.1.sm) > 100, "{name}: {:?}", stepped.1.sm);
+        assert_eq!(stepped.0, skipped.0, "{name}");
+        assert_eq!(stepped.1, skipped.1, "{name}");
+    }
+}
+
+#[test]
+fn most_blocked_cycles_are_passed_over() {
+    for Blocked { name, machine, program, .. } in cases() {
+        let (_, stats, passed) = outcome(&machine, &program.exit(), true, 1);
+        assert!(passed * 2 > stats.sm.active_cycles, "{name}: {passed} of {} cycles", stats.sm.active_cycles);
+    }
+}
+
+#[test]
+fn a_span_may_be_counted_in_pieces() {
+    for Blocked { name, machine, program, .. } in cases() {
+        let program = program.exit();
+        let mut whole = Bench::single(&machine, 128, Arc::clone(&program)).skipping();
+        let mut pieces = Bench::single(&machine, 128, program).skipping();
+        for _ in 0..1600 {
+            whole.run(5);
+            pieces.run(5);
+            pieces.sm.settle(pieces.now);
+        }
+        whole.sm.settle(whole.now);
+        assert_eq!(whole.stats(), pieces.stats(), "{name}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Loads of textures against a memory of fixed latency.
+
+use super::*;
+use crate::test_machine::{kernel_info, test_machine};
+use warpshard_base::Addr;
+use warpshard_config::machine::TextureCache;
+
+fn load(dst: u16, src: &[u16]) -> StaticInst {
+    mem(MemKind::Load, MemSpace::Texture, dst, src)
+}
+
+/// The test machine with the texture cache of GPGPU-Sim's Fermi.
+fn textured() -> Machine {
+    let mut machine = test_machine();
+    machine.gpu.sm.texture = Some(TextureCache { sets: 4, ways: 24, fragments: 128, requests: 4, reorder: 128, results: 2 });
+    machine
+}
+
+fn with(change: impl FnOnce(&mut TextureCache)) -> Machine {
+    let mut machine = textured();
+    change(machine.gpu.sm.texture.as_mut().unwrap());
+    machine
+}
+
+/// One warp that loads a word from each of these addresses, one load after the other.
+fn chain(addresses: &[u64]) -> Arc<CtaProgram> {
+    let mut program = Program::new(1);
+    for address in addresses {
+        program.access(0, load(1, &[1]), LaneMask(1), &[*address]);
+    }
+    program.exit()
+}
+
+fn ran(machine: &Machine, program: Arc<CtaProgram>) -> Bench {
+    let mut bench = Bench::single(machine, 32 * program.warps.len() as u32, program);
+    bench.issues();
+    bench
+}
+
+fn counted(bench: &Bench) -> (u64, u64) {
+    let counters = bench.textures().unwrap();
+    (counters.texture_hits, counters.texture_misses)
+}
+
+#[test]
+fn a_hit_passes_the_fragments_and_the_results() {
+    let issues = Bench::single(&textured(), 32, chain(&[0x1_0000; 8])).issues();
+    // Four cycles to the unit; then taken, first fragment, chosen, written back.
+    assert!((2..7).all(|i| issues[i + 1] - issues[i] == 4 + 3), "{issues:?}");
+}
+
+#[test]
+fn a_miss_adds_the_way_to_memory_and_back() {
+    let addresses = [0x1_0000, 0x2_0000, 0x3_0000, 0x4_0000];
+    let issues = Bench::single(&textured(), 32, chain(&addresses)).issues();
+    // Sent a cycle after it was taken, answered 100 later, ejected, filled and first fragment, chosen, written back.
+    assert_eq!(issues[2] - issues[1], 4 + 1 + 100 + 1 + 1 + 1);
+}
+
+#[test]
+fn a_warp_asks_for_each_line_once_from_the_highest_down() {
+    let mut program = Program::new(1);
+    program.access(0, load(1, &[]), LaneMask::FULL, &lanes(0x1_0000, 8));
+    let bench = ran(&textured(), program.exit());
+    let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr, packet.sectors.count())).collect();
+    assert_eq!(requests, [(Addr(0x1_0080), 4), (Addr(0x1_0000), 4)]);
+    assert_eq!(counted(&bench), (0, 2));
+    assert_eq!((bench.kernel().memory_accesses, bench.kernel().load_instructions), (0, 0), "these are of the L1");
+    assert_eq!(bench.stats().sm.loads_answered, 1);
+}
+
+#[test]
+fn a_line_under_way_is_a_hit_and_not_asked_for_again() {
+    let mut program = Program::new(4);
+    for warp in 0..4 {
+        program.access(warp, load(1, &[]), LaneMask(1), &[0x1_0000 + 4 * warp as u64]);
+    }
+    let bench = ran(&textured(), program.exit());
+    assert_eq!((counted(&bench), bench.requests().len()), ((3, 1), 1));
+}
+
+#[test]
+fn a_hit_waits_for_the_misses_before_it() {
+    let end = |second: u64| {
+        let mut program = Program::new(2);
+        program.access(0, load(1, &[]), LaneMask(1), &[0x1_0000]);
+        program.one(0, op(OpClass::Sp, 2, &[1]), LaneMask::FULL);
+        program.access(0, load(1, &[2]), LaneMask(1), &[0x2_0000]);
+        program.access(0, load(3, &[2]), LaneMask(1), &[second]);
+        program.one(0, op(OpClass::Sp, 4, &[3]), LaneMask::FULL);
+        let issues = Bench::single(&textured(), 64, program.exit()).issues();
+        issues[issues.len() - 1] - issues[2]
+    };
+    let (hit, miss) = (end(0x1_0000), end(0x3_0000));
+    assert!(hit > 100 && hit <= miss, "{hit} cycles after a miss, {miss} as a miss");
+}
+
+#[test]
+fn the_line_used_longest_ago_leaves_its_set() {
+    // 24 lines of set 0 fill it; the first is used again, so that the second leaves for another.
+    let line = |number: u64| 0x10_0000 + number * 512;
+    let fill: Vec<u64> = (0..24).map(line).collect();
+    let again = |last: u64| counted(&ran(&textured(), chain(&[&fill[..], &[line(0), line(24), last]].concat())));
+    assert_eq!(again(line(0)), (2, 25));
+    assert_eq!(again(line(1)), (1, 26));
+    assert_eq!(again(line(2)), (2, 25));
+}
+
+#[test]
+fn without_a_texture_cache_textures_go_through_the_l1() {
+    let program = |space| {
+        let mut program = Program::new(2);
+        for warp in 0..2 {
+            program.access(warp, mem(MemKind::Load, space, 1, &[]), LaneMask::FULL, &lanes(0x1_0000 + 64 * warp as u64, 4));
+        }
+        program.exit()
+    };
+    let [texture, global] = [MemSpace::Texture, MemSpace::Global].map(|space| ran(&test_machine(), program(space)));
+    assert_eq!(texture.sent, global.sent);
+    assert_eq!(texture.stats(), global.stats());
+    assert!(texture.kernel().l1_read_misses > 0 && texture.textures().is_none());
+}
+
+#[test]
+fn a_kernel_begins_with_an_empty_cache_where_kernels_flush_the_l1() {
+    let misses = |flush| {
+        let mut machine = textured();
+        machine.gpu.sm.l1.flush_at_kernel = flush;
+        let kernels = vec![(kernel_info(32, 1), chain(&[0x1_0000])), (kernel_info(32, 1), chain(&[0x1_0000]))];
+        let mut bench = Bench::new(&machine, kernels);
+        bench.bind(0, 0);
+        bench.finish();
+        bench.bind(1, 0);
+        bench.finish();
+        counted(&bench).1
+    };
+    assert_eq!((misses(true), misses(false)), (2, 1));
+}
+
+/// Four warps that load 32 lines each and then need them.
+fn wide() -> Arc<CtaProgram> {
+    let mut program = Program::new(4);
+    for warp in 0..4 {
+        program.access(warp, load(1, &[]), LaneMask::FULL, &lanes(0x10_0000 + 0x1_0000 * warp as u64, 128));
+    }
+    program.all(op(OpClass::Sp, 2, &[1]));
+    program.exit()
+}
+
+#[test]
+fn a_full_cache_counts_the_same_whether_its_cycles_are_passed_over_or_not() {
+    let few_credits = |mut machine: Machine| {
+        machine.noc.input_queue = 2;
+        machine
+    };
+    for (name, machine) in [
+        ("fragments", with(|texture| texture.fragments = 2)),
+        ("lines under way", with(|texture| texture.reorder = 3)),
+        ("requests", few_credits(with(|texture| texture.requests = 1))),
+        ("results", with(|texture| (texture.results, texture.fragments) = (1, 1))),
+    ] {
+        let run = |skip: bool, epoch: u64| {
+            let mut bench = Bench::single(&machine, 128, wide());
+            bench.latency = 40;
+            bench = if skip { bench.skipping() } else { bench };
+            let mut passed = 0;
+            while bench.now < Cycle(8000) {
+                passed += bench.sm.next_event().min(bench.now.after(epoch)).0 - bench.now.0;
+                bench.run(epoch);
+            }
+            bench.sm.settle(bench.now);
+            (bench.sent.clone(), bench.stats().clone(), bench.textures(), passed)
+        };
+        let (stepped, skipped) = (run(false, 1), run(true, 1));
+        assert_eq!((&stepped.0, &stepped.1, &stepped.2), (&skipped.0, &skipped.1, &skipped.2), "{name}");
+        let counters = skipped.2.unwrap();
+        assert!(counters.texture_full_cycles > 100 && counters.texture_misses == 128, "{name}: {counters:?}");
+        assert!(skipped.3 > 4000, "{name}: {} cycles passed over", skipped.3);
+    }
+}

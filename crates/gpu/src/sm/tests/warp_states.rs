@@ -1,0 +1,64 @@
+//! The states of warps add up to the resident warps, do not depend on skipping, and say what a kernel waits for.
+
+use super::*;
+use crate::sm::WarpStateCounters;
+use crate::test_machine::test_machine;
+use warpshard_stats::Counters;
+
+fn states(program: &Arc<CtaProgram>, skip: bool, epoch: u64) -> (WarpStateCounters, u64) {
+    let mut machine = test_machine();
+    machine.gpu.sm.warp_states = true;
+    let mut bench = Bench::single(&machine, 128, Arc::clone(program));
+    bench.skip = skip;
+    while !bench.is_done() {
+        bench.run(epoch);
+        bench.sm.settle(bench.now);
+    }
+    let counters = bench.sm.observers.warp_states.as_ref().unwrap().counters.clone();
+    (counters, bench.stats().sm.resident_warp_cycles)
+}
+
+fn sum(counters: &WarpStateCounters) -> u64 {
+    let mut sum = 0;
+    counters.visit(&mut |_, value| sum += value);
+    sum
+}
+
+/// Arithmetic on one register, over and over.
+fn chain() -> Arc<CtaProgram> {
+    let mut program = Program::new(4);
+    (0..50).for_each(|_| _ = program.all(op(OpClass::Sp, 1, &[1])));
+    program.exit()
+}
+
+/// Loads from far away, each used at once.
+fn chase() -> Arc<CtaProgram> {
+    let mut program = Program::new(4);
+    for round in 0..10 {
+        for warp in 0..4 {
+            let base = 0x10_0000 + 0x1000 * (4 * round + warp as u64);
+            program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[]), LaneMask::FULL, &lanes(base, 4));
+        }
+        program.all(op(OpClass::Sp, 2, &[1]));
+    }
+    program.exit()
+}
+
+#[test]
+fn states_add_up_and_do_not_depend_on_how_a_run_is_divided() {
+    for program in [chain(), chase()] {
+        let (stepped, resident) = states(&program, false, 1);
+        assert_eq!(sum(&stepped), resident, "{stepped:?}");
+        for epoch in [1, 7, 50] {
+            assert_eq!(states(&program, true, epoch).0, stepped, "epochs of {epoch}");
+        }
+    }
+}
+
+#[test]
+fn a_chain_waits_for_arithmetic_and_a_chase_for_memory() {
+    let (chain, all) = states(&chain(), true, 50);
+    assert!(2 * chain.warps_scoreboard_alu > all && chain.warps_scoreboard_memory == 0, "{chain:?}");
+    let (chase, all) = states(&chase(), true, 50);
+    assert!(2 * chase.warps_scoreboard_memory > all && chase.warps_scoreboard_alu < all / 10, "{chase:?}");
+}

@@ -1,0 +1,140 @@
+//! Execution units: the units of each class, when they are free, and the result buses.
+//!
+//! Input: instructions with collected operands, one input register per unit (sub-cores) or per unit of the kind (shared).
+//! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
+//! its result is written back `latency` + [`AFTER_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
+
+mod completions;
+
+use warpshard_base::Cycle;
+use warpshard_config::machine::{CoreStyle, Sm as Spec};
+
+use super::kinds::{ALL_KINDS, KINDS, MAX_PLACES, UnitKind, places, routes};
+use super::operands::{FIXED_LATENCY, IssuedTable, Operands, StageRegisters};
+use super::writeback::{AFTER_UNIT, Completion, Wheel};
+
+use completions::Completions;
+
+/// The fixed-latency units and the result buses.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Units {
+    shared: bool,
+    places: [usize; KINDS],
+    free_at: Box<[[Cycle; MAX_PLACES]; KINDS]>,
+    /// Results reserved per cycle of completion, as a ring; no reservation exceeds its length, and a cycle's entry is cleared
+    /// when its results are written back.
+    buses: Box<[u8]>,
+    result_buses: u8,
+    /// The first cycle in which a waiting instruction could enter, if no other arrives.
+    wake: Cycle,
+    completions: Completions,
+}
+
+impl Units {
+    pub(super) fn new(spec: &Spec) -> Self {
+        let routes = routes(spec);
+        let longest = routes.iter().map(|route| usize::from(route.latency)).max().unwrap_or(1);
+        assert!(longest < 1000, "a latency of {longest} cycles exceeds what the units can schedule");
+        let places = places(spec);
+        Self {
+            shared: spec.style == CoreStyle::Shared,
+            completions: Completions::new(&routes, &places),
+            places,
+            free_at: Box::new([[Cycle(0); MAX_PLACES]; KINDS]),
+            buses: vec![0; (longest + 2).next_power_of_two()].into(),
+            result_buses: spec.result_buses.min(255) as u8,
+            wake: Cycle::NEVER,
+        }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.free_at) + size_of_val(&*self.buses) + self.completions.hot_bytes()
+    }
+
+    /// The first cycle at or after `now` in which a unit may take an instruction.
+    #[inline]
+    pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
+        let at = if ready.fresh { now } else { self.wake.max(now) };
+        if ready.any & FIXED_LATENCY == 0 { Cycle::NEVER } else { at }
+    }
+
+    /// Lets units take instructions from their registers.
+    // Called from one place, in every cycle.
+    #[inline(always)]
+    pub(super) fn tick(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
+        if self.next_event(now, &operands.ready) <= now {
+            self.serve(now, operands, wheel);
+        }
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
+        let Operands { ready, issued, .. } = operands;
+        ready.fresh = false;
+        self.wake = Cycle::NEVER;
+        let mut kinds = ready.any & FIXED_LATENCY;
+        while kinds != 0 {
+            let kind = ALL_KINDS[kinds.trailing_zeros() as usize];
+            kinds &= kinds - 1;
+            if self.shared {
+                for unit in 0..self.places[kind as usize] {
+                    let Some(place) = ready.oldest(kind, issued) else { break };
+                    let _ = self.try_enter(now, kind, unit, place, ready, issued, wheel);
+                }
+                if ready.taken(kind) != 0 {
+                    self.wake = now.after(1);
+                }
+            } else {
+                let mut places = ready.taken(kind);
+                while places != 0 {
+                    let place = places.trailing_zeros() as usize;
+                    places &= places - 1;
+                    if let Err(free_at) = self.try_enter(now, kind, place, place, ready, issued, wheel) {
+                        self.wake = self.wake.min(free_at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets a unit take the instruction of a place, or says when it may be able to.
+    // Called from two places; otherwise the parts of the SM are handed over in memory.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
+    #[inline(always)]
+    fn try_enter(
+        &mut self,
+        now: Cycle,
+        kind: UnitKind,
+        unit: usize,
+        place: usize,
+        ready: &mut StageRegisters,
+        issued: &mut IssuedTable,
+        wheel: &mut Wheel,
+    ) -> Result<(), Cycle> {
+        let free_at = &mut self.free_at[kind as usize][unit & (MAX_PLACES - 1)];
+        if *free_at > now {
+            return Err(*free_at);
+        }
+        let slot = ready.slot(kind, place);
+        let inst = issued.get(slot);
+        let done = now.0 + u64::from(inst.latency);
+        let bus = done as usize & (self.buses.len() - 1);
+        if self.buses[bus] >= self.result_buses || !self.completions.reserve(kind, unit, done) {
+            return Err(now.next());
+        }
+        self.buses[bus] += 1;
+        *free_at = now.after(u64::from(inst.initiation));
+        wheel.add(now, u64::from(inst.latency) + AFTER_UNIT, Completion { warp: inst.warp, bank: inst.dst_bank, dst: inst.dst });
+        ready.take(kind, place);
+        issued.free(slot);
+        Ok(())
+    }
+
+    /// The results of cycle `now` were written: frees the reservations of the cycle in which they left their units.
+    #[inline]
+    pub(super) fn written_back(&mut self, now: Cycle) {
+        let done = now.0.saturating_sub(AFTER_UNIT) as usize;
+        self.buses[done & (self.buses.len() - 1)] = 0;
+    }
+}

@@ -1,0 +1,166 @@
+//! The wheel of completions of fixed-latency units, and the writeback stage that empties it.
+//!
+//! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
+//! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
+
+use warpshard_base::{Cycle, prefetch};
+use warpshard_workload::NO_REGISTER;
+
+use super::core::{Core, NOBODY, is_in};
+use super::operands::Operands;
+
+/// Cycles from the end of a unit's pipeline to the writing of the result.
+pub(super) const AFTER_UNIT: u64 = 2;
+
+const NONE: u16 = u16::MAX;
+
+/// An instruction that leaves a fixed-latency unit.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+pub(super) struct Completion {
+    pub(super) warp: u8,
+    /// Bank of the destination.
+    pub(super) bank: u8,
+    /// Destination, or `NO_REGISTER`.
+    pub(super) dst: u16,
+}
+
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Node {
+    what: Completion,
+    next: u16,
+}
+
+/// Completions by cycle: a ring of lists, longer than the longest latency.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Wheel {
+    heads: Box<[u16]>,
+    occupied: Box<[u64]>,
+    nodes: Vec<Node>,
+    free: u16,
+    waiting: u32,
+}
+
+impl Wheel {
+    /// A wheel for events at most `longest` cycles ahead.
+    pub(super) fn new(longest: usize) -> Self {
+        let slots = (longest + 1).next_power_of_two().max(64);
+        Self {
+            heads: vec![NONE; slots].into(),
+            occupied: vec![0; slots / 64].into(),
+            nodes: Vec::with_capacity(64),
+            free: NONE,
+            waiting: 0,
+        }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
+    }
+
+    /// Prefetches what cycles from `now` on look at.
+    #[inline]
+    pub(super) fn prefetch(&self, now: Cycle) {
+        prefetch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
+        prefetch(&*self.occupied);
+    }
+
+    /// Enters a completion `ahead` cycles from now.
+    #[inline]
+    pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
+        debug_assert!(ahead > 0 && (ahead as usize) < self.heads.len(), "{ahead} cycles ahead do not fit the wheel");
+        if self.free == NONE {
+            self.grow();
+        }
+        let slot = (now.0 + ahead) as usize & (self.heads.len() - 1);
+        let at = self.free;
+        let node = &mut self.nodes[usize::from(at)];
+        self.free = node.next;
+        *node = Node { what, next: std::mem::replace(&mut self.heads[slot], at) };
+        self.occupied[slot >> 6] |= 1 << (slot & 63);
+        self.waiting += 1;
+    }
+
+    /// One more free node.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.nodes.len() as u16;
+        self.nodes.push(Node { what: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NONE });
+    }
+
+    /// Squashes the instructions of `warps`: they complete without writing a register.
+    pub(super) fn squash(&mut self, warps: u64) {
+        for node in self.nodes.iter_mut().filter(|node| is_in(warps, node.what.warp)) {
+            (node.what.warp, node.what.dst) = (NOBODY, NO_REGISTER);
+        }
+    }
+
+    /// Whether nothing waits for its completion.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Takes the completions of this cycle out, one after the other by [`Wheel::take`]; `None` where there are none.
+    #[inline]
+    fn turn(&mut self, now: Cycle) -> Option<u16> {
+        let slot = now.0 as usize & (self.heads.len() - 1);
+        let first = std::mem::replace(&mut self.heads[slot], NONE);
+        if first == NONE {
+            return None;
+        }
+        self.occupied[slot >> 6] &= !(1 << (slot & 63));
+        Some(first)
+    }
+
+    /// Takes a completion that was in a list; returns it and what follows in the list.
+    #[inline]
+    fn take(&mut self, at: u16) -> (Completion, Option<u16>) {
+        let node = &mut self.nodes[usize::from(at)];
+        let next = std::mem::replace(&mut node.next, self.free);
+        self.free = at;
+        self.waiting -= 1;
+        (node.what, if next == NONE { None } else { Some(next) })
+    }
+
+    /// The first cycle at or after `now` with a completion.
+    pub(super) fn next(&self, now: Cycle) -> Cycle {
+        if self.waiting == 0 {
+            return Cycle::NEVER;
+        }
+        let slots = self.heads.len();
+        let start = now.0 as usize & (slots - 1);
+        let words = self.occupied.len();
+        for step in 0..=words {
+            // Their number is a power of two; a division here would cost more than all the rest.
+            let index = ((start >> 6) + step) & (words - 1);
+            let mut word = self.occupied[index];
+            if step == 0 {
+                word &= u64::MAX << (start & 63);
+            }
+            if word != 0 {
+                let slot = index * 64 + word.trailing_zeros() as usize;
+                return now.after((slot.wrapping_sub(start) & (slots - 1)) as u64);
+            }
+        }
+        unreachable!("a completion is waiting")
+    }
+
+    /// Ends the instructions whose results are written in the present cycle; returns whether there are any.
+    #[inline]
+    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands) -> bool {
+        let mut left = self.turn(core.now);
+        let any = left.is_some();
+        while let Some(at) = left {
+            let (done, next) = self.take(at);
+            left = next;
+            let warp = usize::from(done.warp);
+            if done.dst != NO_REGISTER {
+                operands.write(done.bank);
+                core.register_ready(warp, done.dst);
+            }
+            core.instruction_done(warp);
+        }
+        any
+    }
+}

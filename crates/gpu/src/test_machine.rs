@@ -1,0 +1,35 @@
+//! A machine for tests: `v100`, with what makes its numbers easy to reckon by hand.
+
+use warpshard_base::{Addr, AppId, StreamId};
+use warpshard_config::machine::Machine;
+use warpshard_workload::{Dim3, KernelInfo};
+
+/// The machine: CTAs are bound in a cycle and kernels side by side, and what a CTA takes is not rounded up.
+pub(crate) fn test_machine() -> Machine {
+    let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
+    machine.gpu.dispatch.latency = 1;
+    machine.gpu.dispatch.max_kernels = 128;
+    machine.gpu.sm.wake_latency = 7;
+    machine.gpu.sm.register_granularity = 128;
+    machine.gpu.sm.shared_granularity = 1;
+    machine
+}
+
+/// A kernel of `ctas` CTAs of `threads` threads with 16 registers each.
+pub(crate) fn kernel_info(threads: u32, ctas: u32) -> KernelInfo {
+    KernelInfo {
+        name: "test".to_owned(),
+        id: 1,
+        grid: Dim3 { x: ctas, y: 1, z: 1 },
+        block: Dim3 { x: threads, y: 1, z: 1 },
+        shared_bytes: 0,
+        registers: 16,
+        app: AppId(0),
+        stream: StreamId(0),
+        after: Vec::new(),
+        shared_base: Addr(0x7f00_0000_0000),
+        local_base: Addr(0x7f00_0100_0000),
+        gpu: None,
+        copy: None,
+    }
+}

@@ -1,0 +1,149 @@
+//! Opcodes that access memory: which memory, how, and how wide.
+
+use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
+
+use super::Opcode;
+
+/// The memory side of an opcode, as far as its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemRow {
+    /// The opcode.
+    pub name: &'static str,
+    /// Which memory.
+    pub space: MemSpace,
+    /// Load, store or atomic.
+    pub kind: MemKind,
+}
+
+const fn row(name: &'static str, space: MemSpace, kind: MemKind) -> MemRow {
+    MemRow { name, space, kind }
+}
+
+pub(super) const CORE: &[MemRow] = &[
+    row("LD", MemSpace::Generic, MemKind::Load),
+    row("LDG", MemSpace::Global, MemKind::Load),
+    row("LDL", MemSpace::Local, MemKind::Load),
+    row("LDS", MemSpace::Shared, MemKind::Load),
+    row("ST", MemSpace::Generic, MemKind::Store),
+    row("STG", MemSpace::Global, MemKind::Store),
+    row("STL", MemSpace::Local, MemKind::Store),
+    row("STS", MemSpace::Shared, MemKind::Store),
+    row("ATOM", MemSpace::Generic, MemKind::Atomic),
+    row("ATOMG", MemSpace::Global, MemKind::Atomic),
+    row("ATOMS", MemSpace::Shared, MemKind::Atomic),
+    row("RED", MemSpace::Global, MemKind::Reduction),
+];
+
+/// Kepler locks shared memory for atomics by a load and a conditional store, and accesses surfaces as global memory.
+pub(super) const KEPLER: &[MemRow] = &[
+    row("LDSLK", MemSpace::Shared, MemKind::Load),
+    row("STSCUL", MemSpace::Shared, MemKind::Store),
+    row("SULDGA", MemSpace::Global, MemKind::Load),
+    row("SUSTGA", MemSpace::Global, MemKind::Store),
+];
+
+pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKind::Load)];
+
+/// LDGSTS copies from device to shared memory; its device side is what the caches see.
+pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::Load)];
+
+/// Hopper writes a reduction in device memory otherwise.
+pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction)];
+
+/// Textures and surfaces: traces of programs have their addresses, recorded ones do not. Surfaces go through the L1 as all of device memory.
+const IMAGES: &[MemRow] = &[
+    row("TEX", MemSpace::Texture, MemKind::Load),
+    row("TLD", MemSpace::Texture, MemKind::Load),
+    row("TLD4", MemSpace::Texture, MemKind::Load),
+    row("TXD", MemSpace::Texture, MemKind::Load),
+    row("SULD", MemSpace::Global, MemKind::Load),
+    row("SUST", MemSpace::Global, MemKind::Store),
+];
+
+/// The opcode of an access of a texture or surface whose addresses are known: a load or a store like any other.
+pub fn image(name: &str) -> Option<Opcode> {
+    let row = IMAGES.iter().find(|row| row.name == name)?;
+    Some(Opcode { class: row.class(), mem: Some(*row), packed_half: false })
+}
+
+impl MemRow {
+    /// The resource class: accesses that return a value are loads.
+    pub fn class(&self) -> OpClass {
+        match self.kind {
+            MemKind::Load | MemKind::Atomic => OpClass::Load,
+            MemKind::Store | MemKind::Reduction => OpClass::Store,
+        }
+    }
+
+    /// The access of an instruction with this opcode and all of `mnemonic`.
+    pub fn access(&self, mnemonic: &str) -> MemInst {
+        let has = |token: &str| mnemonic.split('.').any(|t| t == token);
+        let beyond_l1 = match self.kind {
+            MemKind::Atomic | MemKind::Reduction => self.space != MemSpace::Shared,
+            MemKind::Load => matches!(self.space, MemSpace::Global | MemSpace::Local) && has("STRONG") && has("GPU"),
+            MemKind::Store => false,
+        };
+        let cache = if beyond_l1 { CachePolicy::Global } else { CachePolicy::All };
+        MemInst { space: self.space, kind: self.kind, width: width_of(mnemonic), cache }
+    }
+}
+
+/// Bytes per lane that a mnemonic asks for: its first token of digits, or of U and digits, counts bits; 4 bytes without one.
+///
+/// This is Accel-Sim's rule. A number that is no width of an access (1, 2, 4, 8 or 16 bytes) counts as none.
+pub fn width_of(mnemonic: &str) -> u8 {
+    let bits = |token: &str| {
+        let digits = token.strip_prefix('U').unwrap_or(token);
+        if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse::<u32>().ok() } else { None }
+    };
+    match mnemonic.split('.').skip(1).find_map(bits) {
+        Some(8) => 1,
+        Some(16) => 2,
+        Some(64) => 8,
+        Some(128) => 16,
+        _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_come_from_the_mnemonic() {
+        for (mnemonic, bytes) in [
+            ("LDG.E.SYS", 4),
+            ("LDG.E.64.SYS", 8),
+            ("LDG.E.U8.SYS", 1),
+            ("LDS.U.128", 16),
+            ("LDS.U.32", 4),
+            ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU", 4),
+            ("ATOMG.E.ADD.64", 8),
+            ("LDG.E.U16", 2),
+            ("LDGSTS.E.BYPASS.LTC128B.128", 16),
+        ] {
+            assert_eq!(width_of(mnemonic), bytes, "{mnemonic}");
+        }
+    }
+
+    #[test]
+    fn textures_and_surfaces_with_addresses_are_loads_and_stores() {
+        let access = |name: &str, mnemonic: &str| {
+            let known = image(name).unwrap();
+            let mem = known.mem.unwrap().access(mnemonic);
+            (known.class, mem.space, mem.width)
+        };
+        assert_eq!(access("TEX", "TEX.SCR.LL"), (OpClass::Load, MemSpace::Texture, 4));
+        assert_eq!(access("SUST", "SUST.D.BA.2D.128.STRONG.CTA.TRAP"), (OpClass::Store, MemSpace::Global, 16));
+        assert_eq!(image("TXQ"), None);
+    }
+
+    #[test]
+    fn strong_loads_and_atomics_go_round_the_l1() {
+        let access = |opcode: &str, mnemonic: &str| CORE.iter().find(|r| r.name == opcode).unwrap().access(mnemonic);
+        assert_eq!(access("LDG", "LDG.E.64.STRONG.GPU").cache, CachePolicy::Global);
+        assert_eq!(access("LDG", "LDG.E.STRONG.SYS").cache, CachePolicy::All);
+        assert_eq!(access("RED", "RED.E.ADD").cache, CachePolicy::Global);
+        assert_eq!(access("ATOMS", "ATOMS.ADD").cache, CachePolicy::All);
+    }
+}

@@ -1,0 +1,376 @@
+//! One simulated run of a kernel model on a machine, and what studies measure of it.
+//!
+//! In: a [`Job`]: machine, settings, model, parameters, policies, length. Out: a [`Run`]: a series of short intervals and what the
+//! controllers recorded. Runs are stored by content, see [`warpshard_report::store`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::{Machine, Override};
+use warpshard_energy::{Breakdown, Model};
+use warpshard_report::metrics;
+use warpshard_run::Catalogue;
+use warpshard_stats::{Counted, IntervalRow, Outcome};
+use warpshard_workload::Workload;
+
+use super::Task;
+use super::verdict::Ended;
+
+/// Core cycles of an interval.
+pub const INTERVAL: u64 = 1000;
+
+/// What is run.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// What the names of the machine, the workload and the controllers are looked up in.
+    pub catalogue: &'static Catalogue,
+    /// The machine, by name or file.
+    pub machine: String,
+    /// Settings of the machine, as key and value; no key occurs twice.
+    pub settings: Vec<(String, String)>,
+    /// A built-in kernel model.
+    pub workload: String,
+    /// Parameters of the model that differ from its file.
+    pub parameters: Vec<(String, String)>,
+    /// Controllers, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+    pub policies: Vec<String>,
+    /// Core cycles after the kernel launch; to the end of the workload when not given.
+    pub cycles: Option<u64>,
+}
+
+impl Job {
+    /// The same job with a key of the machine set, whatever it was before.
+    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
+        self.settings.retain(|(other, _)| other != key);
+        self.settings.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// The same job with one more controller.
+    pub fn policy(mut self, policy: impl Into<String>) -> Self {
+        self.policies.push(policy.into());
+        self
+    }
+
+    /// The same job with another length.
+    pub fn cycles(self, cycles: Option<u64>) -> Self {
+        Self { cycles, ..self }
+    }
+
+    /// The machine with its settings.
+    ///
+    /// # Errors
+    /// When it is not valid, as a message for the user.
+    pub fn load(&self) -> Result<warpshard_config::Loaded, String> {
+        let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
+        self.catalogue.machine(&self.machine, &overrides).map_err(|errors| errors.to_string())
+    }
+
+    /// Simulates `workload` in place of the model of the job.
+    ///
+    /// # Errors
+    /// Whatever goes wrong, as a message for the user.
+    pub fn simulate(&self, machine: &Machine, workload: Workload) -> Result<Run, String> {
+        let launch = machine.gpu.dispatch.launch_latency;
+        let controllers = self
+            .policies
+            .iter()
+            .map(|text| self.catalogue.controller(text))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())?;
+        let max_cycles = self.cycles.map(|cycles| launch + cycles);
+        let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
+        let outcome = simulate(machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
+        Ok(Run::of(&outcome, Model::of(machine)?.as_ref(), launch))
+    }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.workload, self.machine)?;
+        self.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))?;
+        self.policies.iter().try_for_each(|policy| write!(f, " {policy}"))
+    }
+}
+
+impl Task for Job {
+    type Result = Run;
+
+    fn key(&self) -> Result<String, String> {
+        Ok(format!("run {self:?} {} {:?}", self.load()?.provenance.to_toml(), self.catalogue.model_text(&self.workload)))
+    }
+
+    fn run(&self) -> Result<Run, String> {
+        let model = self.catalogue.model(&self.workload, 1, &self.parameters).map_err(|error| error.to_string())?;
+        self.simulate(&self.load()?.machine, model.workload())
+    }
+}
+
+/// What was counted in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "RowCells", from = "RowCells")]
+pub struct Row {
+    /// Core cycles.
+    pub cycles: u64,
+    /// Warp instructions issued. An SM that issues two at a time has fewer scheduler cycles with an issue.
+    pub issued: u64,
+    /// Loads that completed.
+    pub loads: u64,
+    /// Loads in flight, summed over the cycles.
+    pub load_cycles: u64,
+    /// The same, of cycles in which an arithmetic unit has an instruction.
+    pub overlapped: u64,
+    /// DRAM bursts.
+    pub bursts: u64,
+    /// DRAM bursts that write.
+    pub writes: u64,
+    /// Energy in joules; 0 for a machine without event energies.
+    pub joules: f64,
+    /// The part of the energy that is spent at rest.
+    pub at_rest: f64,
+    /// Seconds on the simulated machine.
+    pub seconds: f64,
+}
+
+/// A row as it is stored, without names; floating-point numbers as their bits, so that reading them back is exact.
+type RowCells = [u64; 10];
+
+impl From<Row> for RowCells {
+    fn from(row: Row) -> Self {
+        let Row { cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds } = row;
+        let [joules, at_rest, seconds] = [joules, at_rest, seconds].map(f64::to_bits);
+        [cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds]
+    }
+}
+
+impl From<RowCells> for Row {
+    fn from(cells: RowCells) -> Self {
+        let [cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds] = cells;
+        let [joules, at_rest, seconds] = [joules, at_rest, seconds].map(f64::from_bits);
+        Self { cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds }
+    }
+}
+
+/// A number that a controller recorded, or a knob that it set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Core cycle after the launch.
+    pub cycle: u64,
+    /// The SM; the whole machine when `None`.
+    pub sm: Option<u16>,
+    /// Name of the number or knob.
+    pub name: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// The result of a [`Job`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Core cycles after the launch.
+    pub cycles: u64,
+    /// Core cycles without the latency of any launch.
+    pub net_cycles: u64,
+    /// Warp instructions.
+    pub issued: u64,
+    /// Whether the workload ended.
+    pub ended: bool,
+    /// The intervals, of [`INTERVAL`] core cycles except the last.
+    pub rows: Vec<Row>,
+    /// What controllers recorded.
+    pub records: Vec<Record>,
+}
+
+impl Run {
+    fn of(outcome: &Outcome, energy: Option<&Model>, launch: u64) -> Self {
+        let mut before = launch;
+        let mut rows = Vec::new();
+        let breakdowns = energy.map(|energy| energy.intervals(outcome));
+        for (i, interval) in outcome.intervals.iter().enumerate().filter(|(_, interval)| interval.cycle > launch) {
+            let breakdown = breakdowns.as_ref().map(|all| &all[i].1);
+            rows.push(Row::of(interval, interval.cycle - before, breakdown));
+            before = interval.cycle;
+        }
+        let record = |entry: &warpshard_stats::TimelineEntry| {
+            let (cycle, sm, name) = (entry.cycle.saturating_sub(launch), entry.sm, entry.name.to_owned());
+            entry.value.map(|value| Record { cycle, sm, name, value })
+        };
+        let issued = outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS));
+        Self {
+            cycles: outcome.cycles.saturating_sub(launch).max(1),
+            net_cycles: metrics::net_cycles(outcome).max(1),
+            issued: issued.sum(),
+            ended: outcome.kernels.iter().all(|kernel| kernel.ended.is_some()),
+            rows,
+            records: outcome.timeline.iter().filter_map(record).collect(),
+        }
+    }
+
+    /// The sum of all intervals that lie within two cycles; `None` when there is none.
+    pub fn within(&self, from: u64, to: u64) -> Option<Row> {
+        let mut end = 0;
+        let inside = self.rows.iter().filter(|row| {
+            let begin = end;
+            end += row.cycles;
+            begin >= from && end <= to
+        });
+        let sum = inside.copied().fold(Row::default(), Row::plus);
+        (sum.cycles > 0).then_some(sum)
+    }
+
+    /// The sum of all intervals that lie within two cycles; of all intervals when there is none.
+    pub fn stretch(&self, from: u64, to: u64) -> Row {
+        self.within(from, to).unwrap_or_else(|| self.rows.iter().copied().fold(Row::default(), Row::plus))
+    }
+
+    /// Warp instructions per core cycle of the whole run.
+    pub fn mean_rate(&self) -> f64 {
+        self.issued as f64 / self.cycles.max(1) as f64
+    }
+
+    /// Warp instructions per core cycle of the whole intervals from a cycle on; of the whole run when there is none.
+    pub fn rate_from(&self, from: u64) -> f64 {
+        self.within(from, self.cycles / INTERVAL * INTERVAL).map_or_else(|| self.mean_rate(), |row| row.rate())
+    }
+
+    /// Warp instructions per core cycle after the first quarter; of the whole run when the workload ended.
+    pub fn steady_rate(&self, cycles: Option<u64>) -> f64 {
+        if self.ended { self.mean_rate() } else { self.rate_from(cycles.unwrap_or(0) / 4 / INTERVAL * INTERVAL) }
+    }
+
+    /// The rate by which runs of one grid are compared: that of the whole grid where it ended, else that from a cycle on.
+    pub fn comparable_rate(&self, from: u64) -> f64 {
+        if self.ended { self.mean_rate() } else { self.rate_from(from) }
+    }
+
+    /// The energy of the whole run in joules.
+    pub fn joules(&self) -> f64 {
+        self.rows.iter().map(|row| row.joules).sum()
+    }
+
+    /// What was recorded under a name for the whole machine, in order.
+    pub fn of_machine<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a Record> {
+        self.records.iter().filter(move |record| record.sm.is_none() && record.name == name)
+    }
+
+    /// Whether a figure of this run is of a whole workload.
+    pub fn how(&self) -> Ended {
+        if self.ended { Ended::Whole } else { Ended::Cut }
+    }
+}
+
+impl Row {
+    fn of(interval: &IntervalRow, cycles: u64, energy: Option<&Breakdown>) -> Self {
+        let get = |kind: &str, name: &str| {
+            let is = |(of, counted): &&(&'static str, Counted)| *of == kind && counted.info.name == name;
+            interval.counters.iter().find(is).map_or(0, |(_, counted)| counted.value)
+        };
+        Self {
+            cycles,
+            issued: get("sm", metrics::WARP_INSTRUCTIONS),
+            loads: get("sm", "loads_answered"),
+            load_cycles: get("sm", "load_cycles"),
+            overlapped: get("sm", "load_overlapped_cycles"),
+            bursts: get("dram", "reads") + get("dram", "writes"),
+            writes: get("dram", "writes"),
+            joules: energy.map_or(0.0, Breakdown::total),
+            at_rest: energy.map_or(0.0, Breakdown::at_rest),
+            seconds: energy.map_or(0.0, |energy| energy.seconds),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            cycles: self.cycles + other.cycles,
+            issued: self.issued + other.issued,
+            loads: self.loads + other.loads,
+            load_cycles: self.load_cycles + other.load_cycles,
+            overlapped: self.overlapped + other.overlapped,
+            bursts: self.bursts + other.bursts,
+            writes: self.writes + other.writes,
+            joules: self.joules + other.joules,
+            at_rest: self.at_rest + other.at_rest,
+            seconds: self.seconds + other.seconds,
+        }
+    }
+
+    /// Warp instructions per core cycle.
+    pub fn rate(&self) -> f64 {
+        self.issued as f64 / self.cycles.max(1) as f64
+    }
+
+    /// Joules per core cycle.
+    pub fn joules_per_cycle(&self) -> f64 {
+        self.joules / self.cycles.max(1) as f64
+    }
+
+    /// Mean power in watts, and its part at rest.
+    pub fn watts(&self) -> (f64, f64) {
+        let seconds = self.seconds.max(f64::MIN_POSITIVE);
+        (self.joules / seconds, self.at_rest / seconds)
+    }
+
+    /// Mean memory access time: core cycles from a load's entry into the load/store unit to its last data.
+    pub fn amat(&self) -> f64 {
+        self.load_cycles as f64 / self.loads.max(1) as f64
+    }
+
+    /// The part of [`Row::amat`] in which an arithmetic unit of the same SM has an instruction.
+    pub fn amat_overlapped(&self) -> f64 {
+        self.overlapped as f64 / self.loads.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lab;
+
+    fn run() -> Run {
+        let row = |issued| Row { cycles: 1000, issued, loads: 10, load_cycles: 4000, overlapped: 1000, ..Row::default() };
+        let rows = vec![row(9000), row(1000), row(3000), Row { cycles: 500, ..row(5000) }];
+        Run { cycles: 3500, net_cycles: 3500, issued: 18_000, ended: false, rows, records: Vec::new() }
+    }
+
+    #[test]
+    fn a_stretch_is_whole_intervals() {
+        let run = run();
+        assert_eq!((run.stretch(1000, 3000).issued, run.stretch(900, 2999).issued), (4000, 1000));
+        assert_eq!((run.within(3100, 3400), run.stretch(3100, 3400).issued), (None, 18_000), "no interval lies within");
+        assert_eq!((run.rate_from(2000), run.rate_from(3000)), (3.0, 18_000.0 / 3500.0), "a partial interval does not count");
+        assert_eq!(run.steady_rate(Some(3500)), 13_000.0 / 3000.0);
+        assert_eq!(Run { ended: true, ..run }.steady_rate(Some(3500)), 18_000.0 / 3500.0);
+    }
+
+    #[test]
+    fn latencies_are_means_over_loads() {
+        let sum = run().stretch(0, 2000);
+        assert_eq!((sum.amat(), sum.amat_overlapped()), (400.0, 100.0));
+        assert_eq!(Row::default().amat(), 0.0);
+    }
+
+    #[test]
+    fn a_stored_run_is_the_simulated_one_and_every_part_of_a_job_is_in_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let lab = Lab::new(Some(folder.path().to_owned()));
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let job = Job { machine: "fermi32".into(), workload: "vecadd".into(), cycles: Some(4000), ..Job::default() };
+        let one = job.clone().policy("static_limit:cores=1");
+        let first = lab.one(&one).unwrap();
+        assert!(first.issued > 0 && first.stretch(0, 4000).loads > 0 && first.how() == Ended::Cut);
+        let (watts, at_rest) = first.stretch(0, 4000).watts();
+        assert!(at_rest > 0.0 && watts > at_rest, "{watts} W, {at_rest} W at rest");
+        assert_eq!((lab.one(&one).unwrap(), files()), (first.clone(), 1));
+        let all = lab.one(&job).unwrap();
+        assert!(all.issued > first.issued && all.stretch(0, 4000).watts().1 > at_rest, "unused cores without power do not leak");
+        for other in [job.clone().cycles(Some(3000)), job.clone().set("gpu.sms", 31), Job { machine: "m2090".into(), ..job.clone() }] {
+            let before = files();
+            lab.one(&other).unwrap();
+            assert_eq!(files(), before + 1, "{other}");
+        }
+        assert!(lab.one(&job.set("gpu.smss", 3)).unwrap_err().contains("gpu.smss"));
+    }
+}

@@ -1,0 +1,303 @@
+//! The result of a study: a table, the comparison with published values, figures, plots and notes; as text and as files.
+
+use warpshard_report::bars::Bars;
+use warpshard_report::html::{Page, PageTable, page};
+use warpshard_report::picture::{Picture, PictureError};
+use warpshard_report::plot::Plot;
+use warpshard_report::{ResultFile, csv};
+
+/// Why a study has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StudyError {
+    /// The reference data is not there or not as expected.
+    #[error("{0}")]
+    Reference(String),
+    /// The study's own input (a machine, a limit) is not usable.
+    #[error("{0}")]
+    Input(String),
+    /// Results that have to be the same are not: the program is at fault.
+    #[error("{0}")]
+    Differs(String),
+    /// There is nothing to show.
+    #[error("the study has no result: {0}")]
+    Nothing(String),
+}
+
+/// A study's result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyOutput {
+    /// The study's name; its folder's name, too.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    figures: Vec<(String, f64)>,
+    notes: Vec<String>,
+    scatter: Option<Plot>,
+    tables: Vec<Table>,
+    plots: Vec<(PlotNames, Plot)>,
+    bars: Vec<(PlotNames, Bars)>,
+    compared: (Vec<String>, Vec<Vec<String>>),
+    /// Published values that are graded, and those that hold.
+    graded: (u32, u32),
+}
+
+/// A further table: its file, columns and rows, and a title where it is shown after the first.
+#[derive(Clone, Debug, PartialEq)]
+struct Table {
+    title: Option<String>,
+    file: &'static str,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Rows whose cells have no zero with a sign.
+fn cleaned(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    rows.into_iter().map(|row| row.into_iter().map(without_minus_zero).collect()).collect()
+}
+
+/// Version and commit of the program.
+pub fn build() -> String {
+    format!("{} {}", warpshard_build::VERSION, warpshard_build::commit())
+}
+
+/// The files of a plot, SVG and PNG.
+pub type PlotNames = [&'static str; 2];
+
+impl StudyOutput {
+    /// An empty result.
+    pub fn new(name: &str, title: String) -> Self {
+        let (header, rows, figures, notes) = Default::default();
+        let (tables, plots, bars, compared) = Default::default();
+        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None, tables, plots, bars, compared, graded: (0, 0) }
+    }
+
+    /// Names the table's columns.
+    pub fn columns(&mut self, names: &[&str]) {
+        self.header = names.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// Adds a row of the table.
+    pub fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.header.len());
+        self.rows.push(cells.into_iter().map(without_minus_zero).collect());
+    }
+
+    /// Adds a headline figure.
+    pub fn figure(&mut self, name: &str, value: f64) {
+        self.figures.push((name.to_owned(), value));
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// Sets the scatter plot.
+    pub fn scatter(&mut self, plot: Plot) {
+        self.scatter = Some(plot);
+    }
+
+    /// Adds a table that is written to a file and not shown.
+    pub fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
+        let header = header.iter().map(|&name| name.to_owned()).collect();
+        self.tables.push(Table { title: None, file, header, rows: cleaned(rows) });
+    }
+
+    /// Adds a table that is shown below the first and written to a file.
+    pub fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
+        debug_assert!(rows.iter().all(|row| row.len() == header.len()), "{title}");
+        self.tables.push(Table { title: Some(title.to_owned()), file, header, rows: cleaned(rows) });
+    }
+
+    /// The tables that are shown, with their titles.
+    fn sections(&self) -> impl Iterator<Item = (&str, &Table)> {
+        self.tables.iter().filter_map(|table| table.title.as_deref().map(|title| (title, table)))
+    }
+
+    /// Adds a plot with files of its own.
+    pub fn plot(&mut self, names: PlotNames, plot: Plot) {
+        self.plots.push((names, plot));
+    }
+
+    /// Adds a bar chart with files of its own.
+    pub fn bars(&mut self, names: PlotNames, bars: Bars) {
+        self.bars.push((names, bars));
+    }
+
+    /// Adds a row to the comparison with published figures, whose columns are the same in every row.
+    pub fn compare(&mut self, columns: &[&str], cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), columns.len());
+        self.compared.0 = columns.iter().map(|&name| name.to_owned()).collect();
+        self.compared.1.push(cells);
+    }
+
+    /// Counts a graded value for the summary.
+    pub(super) fn count_graded(&mut self, holds: bool) {
+        let (graded, hold) = &mut self.graded;
+        *graded += 1;
+        *hold += u32::from(holds);
+    }
+
+    /// All figures: those of the study, and how many published values hold.
+    fn all_figures(&self) -> Vec<(String, f64)> {
+        let (graded, hold) = self.graded;
+        let summary = [("published values graded", graded), ("published values that hold", hold)];
+        let summary = summary.map(|(name, value)| (name.to_owned(), f64::from(value)));
+        self.figures.iter().cloned().chain(summary.into_iter().filter(|_| graded > 0)).collect()
+    }
+
+    /// The rows of the comparison, one cell per column.
+    pub fn compared(&self) -> (&[String], &[Vec<String>]) {
+        (&self.compared.0, &self.compared.1)
+    }
+
+    /// A headline figure by name.
+    pub fn figure_named(&self, name: &str) -> Option<f64> {
+        self.all_figures().iter().find(|(n, _)| n == name).map(|(_, value)| *value)
+    }
+
+    /// The column of the table with this name, as text, one cell per row.
+    pub fn column(&self, name: &str) -> Option<Vec<&str>> {
+        let index = self.header.iter().position(|h| h == name)?;
+        Some(self.rows.iter().map(|row| row[index].as_str()).collect())
+    }
+
+    /// The study as a person reads it: title, table, comparison, figures, notes.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n\n{}", self.title, aligned(&self.header, &self.rows));
+        text.extend(self.sections().map(|(title, table)| format!("\n{title}\n{}", aligned(&table.header, &table.rows))));
+        if !self.compared.1.is_empty() {
+            text.push('\n');
+            text.push_str(&aligned(&self.compared.0, &self.compared.1));
+        }
+        text.push('\n');
+        text.extend(self.all_figures().iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
+        text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
+        text
+    }
+
+    /// The study as an HTML page with its plots.
+    fn page(&self, images: &[&str]) -> String {
+        let first = PageTable { title: "", head: &self.header, rows: &self.rows };
+        let sections = self.sections().map(|(title, table)| PageTable { title, head: &table.header, rows: &table.rows });
+        let compared = PageTable { title: "Comparison with published values", head: &self.compared.0, rows: &self.compared.1 };
+        let tables: Vec<PageTable<'_>> = [first].into_iter().chain(sections).chain([compared]).collect();
+        page(&Page { title: &self.title, tables: &tables, figures: &self.all_figures(), notes: &self.notes, images })
+    }
+
+    /// The table as comma-separated values.
+    pub fn csv(&self) -> String {
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        csv::table(&header, &self.rows)
+    }
+
+    /// Table, figures and notes as JSON.
+    pub fn json(&self) -> String {
+        let value = serde_json::json!({
+            "study": self.name,
+            "title": self.title,
+            "columns": self.header,
+            "rows": self.rows,
+            "compared": { "columns": self.compared.0, "rows": self.compared.1 },
+            "build": build(),
+            "figures": self.all_figures().into_iter().map(|(name, value)| (name, serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
+            "notes": self.notes,
+        });
+        format!("{value:#}\n")
+    }
+
+    /// The files of the study's result folder.
+    ///
+    /// # Errors
+    /// When a plot cannot be drawn.
+    pub fn files(&self) -> Result<Vec<ResultFile>, PictureError> {
+        let mut files = vec![
+            ResultFile::new("stats.json", self.json()),
+            ResultFile::new("table.csv", self.csv()),
+            ResultFile::new("summary.txt", self.text()),
+        ];
+        if let Some(plot) = &self.scatter {
+            files.push(ResultFile::new("scatter.svg", plot.svg()?));
+            files.push(ResultFile::new("scatter.png", plot.png()?));
+        }
+        files.extend(self.tables.iter().map(|table| {
+            let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+            ResultFile::new(table.file, csv::table(&header, &table.rows))
+        }));
+        for ([svg, png], plot) in &self.plots {
+            files.push(ResultFile::new(*svg, plot.svg()?));
+            files.push(ResultFile::new(*png, plot.png()?));
+        }
+        for ([svg, png], bars) in &self.bars {
+            files.push(ResultFile::new(*svg, bars.svg()?));
+            files.push(ResultFile::new(*png, bars.png()?));
+        }
+        if !self.compared.1.is_empty() {
+            let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();
+            files.push(ResultFile::new("comparison.csv", csv::table(&header, &self.compared.1)));
+        }
+        let images: Vec<&str> = files.iter().map(|file| file.name.as_str()).filter(|name| name.ends_with(".svg")).collect();
+        let page = self.page(&images);
+        files.push(ResultFile::new("index.html", page));
+        Ok(files)
+    }
+}
+
+/// A table in columns of equal width, the first to the left and the others to the right.
+/// A number that rounds to zero has no minus sign.
+fn without_minus_zero(cell: String) -> String {
+    match cell.strip_prefix('-') {
+        Some(number) if number.parse() == Ok(0.0) => number.to_owned(),
+        _ => cell,
+    }
+}
+
+fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+    let lines = || std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
+    let widths: Vec<usize> = (0..header.len()).map(|column| lines().map(|cells| cells[column].len()).max().unwrap_or(0)).collect();
+    let line = |cells: &[String]| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let cells: Vec<String> =
+            cells.map(|(i, (cell, &width))| if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_has_no_minus_sign() {
+        let cells = ["-0.00", "-0", "-0.01", "-", "-0.0 %", "+0.0"].map(|cell| without_minus_zero(cell.to_owned()));
+        assert_eq!(cells, ["0.00", "0", "-0.01", "-", "-0.0 %", "+0.0"]);
+    }
+
+    #[test]
+    fn the_text_is_aligned_and_the_table_is_csv() {
+        let mut output = StudyOutput::new("toy", "A toy".into());
+        output.columns(&["trace", "cycles"]);
+        output.row(vec!["a".into(), "12".into()]);
+        output.row(vec!["longer".into(), "3".into()]);
+        output.figure("mean", 7.5);
+        output.note("short".into());
+        assert_eq!(output.text(), "A toy\n\ntrace   cycles\na           12\nlonger       3\n\nmean: 7.500\nnote: short\n");
+        assert_eq!(output.csv(), "trace,cycles\na,12\nlonger,3\n");
+        assert_eq!(output.column("cycles"), Some(vec!["12", "3"]));
+    }
+
+    #[test]
+    fn the_page_and_the_comparison_are_files_where_there_is_something_to_compare() {
+        let mut output = StudyOutput::new("toy", "A toy".into());
+        output.columns(&["trace"]);
+        output.row(vec!["a".into()]);
+        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&output), ["stats.json", "table.csv", "summary.txt", "index.html"]);
+        output.compare(&["figure", "ours"], vec!["mean".into(), "7".into()]);
+        assert_eq!(names(&output)[3..], ["comparison.csv", "index.html"]);
+        assert_eq!(output.text(), "A toy\n\ntrace\na\n\nfigure  ours\nmean       7\n\n");
+    }
+}

@@ -1,0 +1,210 @@
+//! Published values, as `configs/published/<study>.toml` holds them: what a publication states, where, and how ours is graded.
+//!
+//! In: the text of the file. Out: a [`Published`] with the values, and whatever else the study keeps in its file: parameters of its
+//! runs, margins, overrides by kernel. `[band.NAME]` tables give the tolerance of numbers, each with its reason.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The file of a study. `P` is the rest of the file; `S` selects what a value is of.
+#[derive(Clone, Debug)]
+pub struct Published<P, S> {
+    /// The publication, with tables and sections.
+    pub source: String,
+    /// The study's own part.
+    pub own: P,
+    /// The stated values, in the order of the file.
+    pub values: Vec<Value<S>>,
+    bands: BTreeMap<String, Band>,
+}
+
+/// How far ours may be from a stated number: the larger of a share of the number and an absolute distance.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Band {
+    /// Share of the number, 0.5 for half of it.
+    #[serde(default)]
+    relative: f64,
+    /// Distance in the unit of the number.
+    #[serde(default)]
+    absolute: f64,
+    /// Why this is the tolerance.
+    reason: String,
+}
+
+/// One stated value.
+#[derive(Clone, Debug)]
+pub struct Value<S> {
+    /// What it is.
+    pub figure: String,
+    /// Table, figure or section.
+    pub source: String,
+    /// Unit; empty for counts and directions.
+    pub unit: String,
+    /// What is claimed.
+    pub claim: Claim,
+    /// What the study computes ours from.
+    pub of: S,
+}
+
+/// What a publication claims of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Claim {
+    /// A number, and the bounds of its band.
+    Number {
+        /// As stated.
+        value: f64,
+        /// Lower bound of the band.
+        low: f64,
+        /// Upper bound of the band.
+        high: f64,
+    },
+    /// A lower bound.
+    AtLeast(f64),
+    /// An upper bound.
+    AtMost(f64),
+    /// A lower and an upper bound.
+    Range(f64, f64),
+    /// A sign or an order without a number.
+    Direction,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Number,
+    AtLeast,
+    AtMost,
+    Range,
+    Direction,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawValue<S> {
+    figure: String,
+    source: String,
+    #[serde(default)]
+    unit: String,
+    kind: Kind,
+    value: Option<f64>,
+    range: Option<(f64, f64)>,
+    band: Option<String>,
+    of: S,
+}
+
+#[derive(Deserialize)]
+struct Common<S> {
+    source: String,
+    #[serde(default)]
+    band: BTreeMap<String, Band>,
+    #[serde(default = "Vec::new")]
+    value: Vec<RawValue<S>>,
+}
+
+impl Band {
+    /// A number with this band.
+    pub fn around(&self, value: f64) -> Claim {
+        let half = (self.relative * value.abs()).max(self.absolute);
+        Claim::Number { value, low: value - half, high: value + half }
+    }
+}
+
+impl<P, S> Published<P, S> {
+    /// A band by name.
+    ///
+    /// # Panics
+    /// When the file has none of this name; the file is compiled in, and a test of each study reads it.
+    pub fn band(&self, name: &str) -> &Band {
+        self.bands.get(name).unwrap_or_else(|| panic!("{}: no band `{name}`", self.source))
+    }
+}
+
+/// Parses the file of `study`.
+///
+/// # Panics
+/// When the compiled-in text is not as `P`, `S` and the rules of values require; a test of each study reads it.
+pub fn read<P: DeserializeOwned, S: DeserializeOwned>(study: &str, text: &str) -> Published<P, S> {
+    parse(text).unwrap_or_else(|error| panic!("configs/published/{study}.toml: {error}"))
+}
+
+fn parse<P: DeserializeOwned, S: DeserializeOwned>(text: &str) -> Result<Published<P, S>, String> {
+    let common: Common<S> = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut own: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    for key in ["source", "band", "value"] {
+        own.remove(key);
+    }
+    let own = own.try_into().map_err(|error| error.to_string())?;
+    let bands = common.band;
+    if let Some(name) = bands.iter().find(|(_, band)| band.reason.is_empty()).map(|(name, _)| name) {
+        return Err(format!("band `{name}` has no reason"));
+    }
+    let values = common.value.into_iter().map(|raw| value(raw, &bands)).collect::<Result<_, _>>()?;
+    Ok(Published { source: common.source, own, values, bands })
+}
+
+fn value<S>(raw: RawValue<S>, bands: &BTreeMap<String, Band>) -> Result<Value<S>, String> {
+    let RawValue { figure, source, unit, kind, value, range, band, of } = raw;
+    let wrong = |what: &str| format!("`{figure}`: {what}");
+    let claim = match (kind, value, range, &band) {
+        (Kind::Number, Some(value), None, Some(band)) => {
+            bands.get(band).ok_or_else(|| wrong(&format!("there is no band `{band}`")))?.around(value)
+        }
+        (Kind::AtLeast, Some(value), None, None) => Claim::AtLeast(value),
+        (Kind::AtMost, Some(value), None, None) => Claim::AtMost(value),
+        (Kind::Range, None, Some((low, high)), None) if low < high => Claim::Range(low, high),
+        (Kind::Direction, None, None, None) => Claim::Direction,
+        (Kind::Direction, ..) => return Err(wrong("a direction states no number; a stated number is graded as a number")),
+        (Kind::Number, ..) => return Err(wrong("a number has `value` and `band`")),
+        (Kind::Range, ..) => return Err(wrong("a range has `range = [LOW, HIGH]`")),
+        _ => return Err(wrong("a bound has `value`")),
+    };
+    Ok(Value { figure, source, unit, claim, of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Own {
+        kernels: u32,
+    }
+
+    fn parsed(values: &str) -> Result<Published<Own, String>, String> {
+        let head = "source = \"a paper\"\nkernels = 3\n[band.half]\nrelative = 0.5\nabsolute = 2.0\nreason = \"test\"\n";
+        parse(&format!("{head}{values}"))
+    }
+
+    fn one(kind: &str, rest: &str) -> Result<Claim, String> {
+        let text = format!("[[value]]\nfigure = \"f\"\nsource = \"Table 1\"\nof = \"f\"\nkind = \"{kind}\"\n{rest}");
+        parsed(&text).map(|published| published.values[0].claim)
+    }
+
+    #[test]
+    fn numbers_have_the_wider_of_both_tolerances() {
+        assert_eq!(one("number", "value = 10.0\nband = \"half\""), Ok(Claim::Number { value: 10.0, low: 5.0, high: 15.0 }));
+        assert_eq!(one("number", "value = -1.0\nband = \"half\""), Ok(Claim::Number { value: -1.0, low: -3.0, high: 1.0 }));
+        assert_eq!(parsed("").unwrap().own.kernels, 3);
+    }
+
+    #[test]
+    fn bounds_and_directions_have_no_band() {
+        assert_eq!(one("at_least", "value = 98.0"), Ok(Claim::AtLeast(98.0)));
+        assert_eq!(one("at_most", "value = 4.0"), Ok(Claim::AtMost(4.0)));
+        assert_eq!(one("range", "range = [2.0, 3.0]"), Ok(Claim::Range(2.0, 3.0)));
+        assert_eq!(one("direction", ""), Ok(Claim::Direction));
+    }
+
+    #[test]
+    fn a_stated_number_cannot_be_a_direction_and_a_number_needs_its_band() {
+        assert!(one("direction", "value = 4.95").unwrap_err().contains("graded as a number"));
+        assert!(one("number", "value = 4.95").unwrap_err().contains("`value` and `band`"));
+        assert!(one("number", "value = 4.95\nband = \"quarter\"").unwrap_err().contains("no band `quarter`"));
+        assert!(one("range", "range = [3.0, 2.0]").unwrap_err().contains("LOW, HIGH"));
+        assert!(parse::<Own, String>("source = \"\"\nkernels = 1\n[band.a]\nreason = \"\"").unwrap_err().contains("no reason"));
+    }
+}

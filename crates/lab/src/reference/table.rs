@@ -1,0 +1,84 @@
+//! Tables of comma-separated values: lines that begin with `#` are comments, the first other line names the columns.
+
+use std::str::FromStr;
+
+use csv::StringRecord;
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    name: String,
+    columns: Vec<String>,
+    rows: Vec<StringRecord>,
+}
+
+/// A row of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    table: &'a Table,
+    cells: &'a StringRecord,
+}
+
+impl Table {
+    /// Reads a table that must have these columns; `name` is what messages call it.
+    pub fn parse(name: &str, text: &str, columns: &[&str]) -> Result<Self, String> {
+        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
+        let broken = |error: csv::Error| format!("{name}: {error}");
+        let header = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect::<Vec<_>>();
+        let rows = reader.records().collect::<Result<_, _>>().map_err(broken)?;
+        let table = Self { name: name.to_owned(), columns: header, rows };
+        match columns.iter().find(|column| table.column(column).is_none()) {
+            Some(missing) => Err(format!("{name}: there is no column `{missing}`, only {}", table.columns.join(", "))),
+            None => Ok(table),
+        }
+    }
+
+    /// What messages call the table.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its rows, from the first.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|cells| Row { table: self, cells })
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The cell of a column; empty where the row ends before it.
+    pub fn text(self, column: &str) -> &'a str {
+        self.table.column(column).and_then(|at| self.cells.get(at)).unwrap_or_default()
+    }
+
+    /// The cell of a column as a number.
+    pub fn number<T: FromStr>(self, column: &str) -> Result<T, String> {
+        self.text(column).trim().parse().map_err(|_| self.wrong(column, "a number"))
+    }
+
+    /// A message about a cell that is not what was expected.
+    pub fn wrong(self, column: &str, expected: &str) -> String {
+        let line = self.cells.position().map_or(0, csv::Position::line);
+        format!("{}: line {line}: `{column}` is `{}`, expected {expected}", self.table.name, self.text(column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_column_and_a_cell_that_is_no_number_are_named_with_their_line() {
+        let text = "# a comment\nname,cycles\na,1\nb,many\nc\n";
+        let error = Table::parse("t.csv", text, &["name", "seconds"]).unwrap_err();
+        assert_eq!(error, "t.csv: there is no column `seconds`, only name, cycles");
+        let table = Table::parse("t.csv", text, &["name", "cycles"]).unwrap();
+        let cycles: Vec<Result<u64, String>> = table.rows().map(|row| row.number("cycles")).collect();
+        assert_eq!(cycles[0], Ok(1));
+        assert_eq!(cycles[1], Err("t.csv: line 4: `cycles` is `many`, expected a number".to_owned()));
+        assert_eq!(cycles[2], Err("t.csv: line 5: `cycles` is ``, expected a number".to_owned()));
+    }
+}

@@ -1,0 +1,214 @@
+//! What a user asks of a study, and which of it the study takes.
+//!
+//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. A row of the
+//! registry declares what its study takes, so that no option is ignored silently.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use warpshard_base::named;
+use warpshard_config::Override;
+use warpshard_run::Catalogue;
+use warpshard_workload::Workload;
+
+use super::job::Job;
+use super::{Lab, ProgressFn};
+use crate::output::{StudyError, StudyOutput};
+use crate::reference::References;
+
+named! {
+    /// An option that only some studies take.
+    pub enum StudyOption {
+        /// Its flag on the command line.
+        flag: &'static str = 0;
+        Machine("--machine"): "`--machine`",
+        Set("--set"): "`--set`",
+        Policy("--policy"): "`--policy`",
+        Order("--order"): "`--order`",
+        Length("--full or --quick"): "`--full` or `--quick`",
+        Only("--only"): "`--only`",
+        Configuration("--configuration"): "`--configuration`",
+        Windows("--cpu-warm, --cpu-measure or --gpu-cycles"): "`--cpu-warm`, `--cpu-measure` or `--gpu-cycles`",
+        Longest("--longest"): "`--longest`",
+        Scale("--scale or --tenth"): "`--scale` or `--tenth`",
+        Pairs("--pairs"): "`--pairs`",
+        Workload("--workload"): "`--workload`",
+        Cycles("--cycles"): "`--cycles`",
+    }
+}
+
+/// A study: a row of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Study {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub summary: &'static str,
+    /// The machine that it runs without `--machine`; empty when it runs none.
+    pub machine: &'static str,
+    /// The options that it takes.
+    pub takes: &'static [StudyOption],
+    /// Why it does not take the others, as the end of a sentence.
+    pub otherwise: &'static str,
+    /// Keys of the machine that the study sets itself, so that `--set` cannot.
+    pub sweeps: &'static [&'static str],
+    /// Runs it.
+    pub run: fn(&Request) -> Result<StudyOutput, StudyError>,
+}
+
+/// Loads the workload that the user named.
+pub type LoadFn = Arc<dyn Fn() -> Result<Workload, String> + Send + Sync>;
+
+/// Settings with this prefix are of the kernel model, not of the machine.
+const MODEL: &str = "workload.";
+
+/// What a user asks of a study.
+#[derive(Clone, Default)]
+pub struct Request {
+    /// What the names of machines, workloads and policies are looked up in.
+    pub catalogue: &'static Catalogue,
+    /// `--machine`
+    pub machine: Option<String>,
+    /// `--set`, as key and value.
+    pub set: Vec<(String, String)>,
+    /// `--policy`
+    pub policy: Vec<String>,
+    /// `--order`, a value of `gpu.sm.order`.
+    pub order: Option<String>,
+    /// `--full`
+    pub full: bool,
+    /// `--quick`
+    pub quick: bool,
+    /// `--only`
+    pub only: Option<String>,
+    /// `--configuration`
+    pub configuration: Option<String>,
+    /// `--cpu-warm`
+    pub cpu_warm: Option<u64>,
+    /// `--cpu-measure`
+    pub cpu_measure: Option<u64>,
+    /// `--gpu-cycles`
+    pub gpu_cycles: Option<u64>,
+    /// `--longest`
+    pub longest: Option<u64>,
+    /// `--scale`; `--tenth` is 0.1.
+    pub scale: Option<f64>,
+    /// `--pairs`, ranges with first and last.
+    pub pairs: Vec<(usize, usize)>,
+    /// `--workload`
+    pub workload: Option<String>,
+    /// Loads it, with the `workload.` settings.
+    pub load: Option<LoadFn>,
+    /// `--cycles`
+    pub cycles: Option<u64>,
+    /// Measured figures and recorded traces of the references.
+    pub references: References,
+    /// Where runs and generated traces are stored; runs are not stored when not given.
+    pub cache: Option<PathBuf>,
+    /// Receives a line per finished run.
+    pub progress: Option<ProgressFn>,
+}
+
+impl Study {
+    /// Runs the study, after checking that it takes all that was asked.
+    ///
+    /// # Errors
+    /// When an option is not taken or not valid, and whatever the study reports.
+    pub fn start(&self, request: &Request) -> Result<StudyOutput, StudyError> {
+        self.check(request).map_err(StudyError::Input)?;
+        (self.run)(request)
+    }
+
+    fn check(&self, request: &Request) -> Result<(), String> {
+        if let Some(option) = request.given().into_iter().find(|option| !self.takes.contains(option)) {
+            return Err(format!("study `{}` does not take {}: {}", self.name, option.flag(), self.otherwise));
+        }
+        if let Some((key, _)) = request.set.iter().find(|(key, _)| self.sweeps.contains(&key.as_str())) {
+            return Err(format!("study `{}` sets {key} itself; it does not take --set {key}=..", self.name));
+        }
+        if let Some((key, _)) = request.set.iter().find(|(key, _)| key.starts_with(MODEL) && !self.takes.contains(&StudyOption::Workload)) {
+            return Err(format!("study `{}` does not take --set {key}=..: the parameters of its models are its own", self.name));
+        }
+        let machine = request.machine.as_deref().unwrap_or(self.machine);
+        if !machine.is_empty() && (request.machine.is_some() || !request.set.is_empty() || request.order.is_some()) {
+            let order = request.order.iter().map(|order| ("gpu.sm.order".to_owned(), order.clone()));
+            let overrides: Vec<Override> =
+                request.machine_settings().into_iter().chain(order).map(|(key, value)| Override::new(key, value)).collect();
+            request.catalogue.machine(machine, &overrides).map_err(|errors| errors.to_string())?;
+        }
+        request
+            .policy
+            .iter()
+            .try_for_each(|policy| request.catalogue.controller(policy).map(drop).map_err(|why| format!("--policy {policy}: {why}")))
+    }
+}
+
+impl Request {
+    /// The options that were given.
+    fn given(&self) -> Vec<StudyOption> {
+        let given = |option: &StudyOption| match option {
+            StudyOption::Machine => self.machine.is_some(),
+            StudyOption::Set => !self.set.is_empty(),
+            StudyOption::Policy => !self.policy.is_empty(),
+            StudyOption::Order => self.order.is_some(),
+            StudyOption::Length => self.full || self.quick,
+            StudyOption::Only => self.only.is_some(),
+            StudyOption::Configuration => self.configuration.is_some(),
+            StudyOption::Windows => self.cpu_warm.is_some() || self.cpu_measure.is_some() || self.gpu_cycles.is_some(),
+            StudyOption::Longest => self.longest.is_some(),
+            StudyOption::Scale => self.scale.is_some(),
+            StudyOption::Pairs => !self.pairs.is_empty(),
+            StudyOption::Workload => self.workload.is_some(),
+            StudyOption::Cycles => self.cycles.is_some(),
+        };
+        StudyOption::ALL.into_iter().filter(given).collect()
+    }
+
+    /// The settings of the machine.
+    pub fn machine_settings(&self) -> Vec<(String, String)> {
+        self.set.iter().filter(|(key, _)| !key.starts_with(MODEL)).cloned().collect()
+    }
+
+    /// What runs the tasks of the study.
+    pub fn lab(&self) -> Lab {
+        let store = self.cache.as_ref().map(|cache| cache.join("studies"));
+        Lab { store, progress: self.progress.clone(), ..Lab::default() }
+    }
+
+    /// Whether a kernel is asked for.
+    pub fn wants(&self, kernel: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| kernel.contains(only.as_str()))
+    }
+
+    /// The user's policy and warp order, which studies of kernels show as one more column.
+    pub fn candidate(&self) -> Option<Candidate> {
+        let Self { policy, order, .. } = self;
+        (!policy.is_empty() || order.is_some()).then(|| Candidate { policies: policy.clone(), order: order.clone() })
+    }
+}
+
+/// A policy and a warp order of the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    policies: Vec<String>,
+    /// A value of `gpu.sm.order`.
+    pub order: Option<String>,
+}
+
+impl Candidate {
+    /// As columns name it.
+    pub fn name(&self) -> String {
+        let order = self.order.iter().map(|order| format!("order {order}"));
+        order.chain(self.policies.iter().cloned()).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The job with the policies and the order.
+    pub fn apply(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        job.policies.extend(self.policies.iter().cloned());
+        match &self.order {
+            Some(order) => job.set("gpu.sm.order", order),
+            None => job,
+        }
+    }
+}

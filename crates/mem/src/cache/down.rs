@@ -1,0 +1,54 @@
+//! What a cache sends to the next level.
+
+use warpshard_base::{Addr, SectorMask};
+
+/// What a cache sends to the next level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub enum DownKind {
+    /// Fetch the sectors for an MSHR, which travels with the request so that the data need not be looked up by address:
+    /// [`DataCache::fill_entry`](super::DataCache::fill_entry) is called with it when they are there.
+    Fetch {
+        /// The MSHR.
+        entry: u16,
+    },
+    /// Write what the requester named by the token wrote; the next level answers it.
+    Write,
+    /// Write modified sectors back; it has no reply.
+    #[default]
+    WriteBack,
+}
+
+/// A request to the next level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct Down {
+    /// Address of the sector, or of the line where several sectors or a line cache are meant.
+    pub addr: Addr,
+    /// Token of the request that caused it.
+    pub token: u32,
+    /// Bytes written in the one sector meant; all ones otherwise.
+    pub bytes: u32,
+    /// The sectors meant.
+    pub sectors: SectorMask,
+    /// What is to be done.
+    pub kind: DownKind,
+}
+
+impl Down {
+    /// Whether data is fetched.
+    #[inline]
+    pub fn is_fetch(&self) -> bool {
+        matches!(self.kind, DownKind::Fetch { .. })
+    }
+}
+
+/// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.
+#[inline]
+pub fn segment(sectors: SectorMask) -> SectorMask {
+    const LOW: u8 = 0b0011;
+    match (sectors.0 & LOW, sectors.0 & !LOW) {
+        _ if sectors.count() == 1 => sectors,
+        (_, 0) => SectorMask(LOW),
+        (0, _) => SectorMask(!LOW & SectorMask::ALL.0),
+        _ => SectorMask::ALL,
+    }
+}

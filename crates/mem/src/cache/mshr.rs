@@ -1,0 +1,382 @@
+//! Miss status holding registers: outstanding fetches, and the requests that wait for each.
+//!
+//! A machine has thousands of entries, which are read long after they were written, so the cost of a fetch is the number of host
+//! cache lines that it touches. Therefore the first request of an entry is stored in the entry itself, the entry freed last is
+//! reused first, and neighbouring keys have neighbouring buckets.
+
+use warpshard_base::{Ring, Slots, prefetch};
+
+use super::index::hash;
+
+const NONE: u16 = u16::MAX;
+
+/// An outstanding fetch.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Entry {
+    key: u64,
+    /// The oldest request that waits.
+    token: u32,
+    /// The newest of the further requests, as index into the nodes, a circular list in order of arrival; meaningless with one
+    /// request.
+    last: u16,
+    waiting: u16,
+    /// The cache line that was reserved for the data.
+    line: u16,
+    /// The bucket, and the next entry of it.
+    bucket: u16,
+    chain: u16,
+    atomic: bool,
+    ready: bool,
+}
+
+const _: () = assert!(size_of::<Entry>() == 24);
+
+/// Buckets that an entry can name.
+const MOST_BUCKETS: usize = 1 << u16::BITS;
+
+/// A further request of an entry.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Node {
+    token: u32,
+    next: u16,
+}
+
+/// The table of outstanding fetches, keyed by sector (or line) number.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Mshr {
+    entries: Slots<Entry>,
+    capacity: u32,
+    /// The first free entry; the others follow by `chain`, the one freed last first.
+    free: u16,
+    used: u32,
+    /// The first entry of each hash bucket.
+    buckets: Slots<u16>,
+    /// Requests that wait, first ones included, and how many may.
+    waiting: u16,
+    max_waiting: u16,
+    /// Grows to the most further requests at once: a machine may allow thousands, of which it uses dozens.
+    nodes: Vec<Node>,
+    free_node: u16,
+    max_merge: u16,
+    ready: Ring<u16>,
+}
+
+impl Mshr {
+    /// A table of `entries` fetches with up to `max_merge` requests each.
+    ///
+    /// # Panics
+    /// When a table of that size cannot be numbered with 16 bits.
+    pub fn new(entries: u32, max_merge: u32) -> Self {
+        assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
+        let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
+        let entry = Entry { key: 0, token: 0, last: NONE, waiting: 0, line: 0, bucket: 0, chain: NONE, atomic: false, ready: false };
+        let mut table = Slots::new(entries as usize, entry);
+        (1..entries).for_each(|next| table.get_mut(next - 1).chain = next as u16);
+        Self {
+            entries: table,
+            capacity: entries,
+            free: 0,
+            used: 0,
+            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MOST_BUCKETS), NONE),
+            waiting: 0,
+            max_waiting: most(max_merge),
+            nodes: Vec::with_capacity(32),
+            free_node: NONE,
+            max_merge: max_merge.min(u32::from(NONE)) as u16,
+            ready: Ring::new(entries as usize),
+        }
+    }
+
+    /// Bytes of its arrays, without what grows with the requests that wait.
+    pub fn hot_bytes(&self) -> usize {
+        self.capacity as usize * size_of::<Entry>() + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
+    }
+
+    /// Outstanding fetches, those whose data came but whose requests are not all answered included.
+    #[inline]
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// The outstanding fetch of `key`.
+    #[inline]
+    pub fn find(&self, key: u64) -> Option<u16> {
+        self.find_in(hash(key), key)
+    }
+
+    /// The same, given the hash of `key`.
+    #[inline]
+    pub(super) fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
+        let mut at = *self.buckets.get(bucket);
+        while at != NONE {
+            let entry = self.entries.get(u32::from(at));
+            if entry.key == key {
+                return Some(at);
+            }
+            at = entry.chain;
+        }
+        None
+    }
+
+    /// Whether an outstanding fetch takes one more request.
+    ///
+    /// An entry whose data came takes no more: its answers are under way, and nothing would fill again.
+    #[inline]
+    pub fn can_merge(&self, at: u16) -> bool {
+        let entry = self.entries.get(u32::from(at));
+        entry.waiting < self.max_merge && !entry.ready && self.has_node()
+    }
+
+    /// Whether a miss on a key for which nothing is outstanding would find no entry.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        (self.used == self.capacity) | !self.has_node()
+    }
+
+    /// Takes a miss on a key with this hash for which nothing is outstanding, unless [full](Mshr::is_full); returns its entry.
+    #[inline]
+    pub fn insert(&mut self, bucket: u32, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
+        debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
+        let at = self.free;
+        let chain = std::mem::replace(self.buckets.get_mut(bucket), at);
+        let entry = self.entries.get_mut(u32::from(at));
+        self.free = entry.chain;
+        *entry = Entry { key, token, last: NONE, waiting: 1, line, bucket: bucket as u16, chain, atomic, ready: false };
+        self.used += 1;
+        self.waiting += 1;
+        at
+    }
+
+    /// Whether one more request can wait.
+    #[inline]
+    fn has_node(&self) -> bool {
+        self.waiting < self.max_waiting
+    }
+
+    /// Takes a miss for an outstanding fetch which [takes it](Mshr::can_merge); the data will go to `line`.
+    pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
+        self.entries.get_mut(u32::from(at)).line = line;
+        self.wait(at, token, atomic);
+    }
+
+    /// The key of an entry.
+    #[inline]
+    pub fn key(&self, at: u16) -> u64 {
+        self.entries.get(u32::from(at)).key
+    }
+
+    /// Prefetches an entry whose data is coming.
+    #[inline]
+    pub fn prefetch(&self, at: u16) {
+        prefetch(&self.entries.get(u32::from(at)).line);
+    }
+
+    /// Prefetches where an entry of `key` is looked up.
+    #[inline]
+    pub fn prefetch_bucket(&self, key: u64) {
+        prefetch(self.buckets.get(hash(key)));
+    }
+
+    /// The data of an entry will arrive soon: prefetches what its release needs. Returns the line reserved for it, and
+    /// the token of the oldest request.
+    #[inline]
+    pub fn expect(&self, at: u16) -> (u16, u32) {
+        let Entry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
+        prefetch(self.buckets.get(u32::from(bucket)));
+        (line, token)
+    }
+
+    /// The line that waits for the data of an entry, and whether an atomic is among the requests.
+    #[inline]
+    pub fn reserved(&self, at: u16) -> (u16, bool) {
+        let entry = self.entries.get(u32::from(at));
+        (entry.line, entry.atomic)
+    }
+
+    /// The data of an entry came: its requests become ready, after those of earlier entries.
+    #[inline]
+    pub fn mark_ready(&mut self, at: u16) {
+        let entry = self.entries.get_mut(u32::from(at));
+        debug_assert!(!entry.ready, "entry {at} is filled twice");
+        entry.ready = true;
+        self.ready.push(at);
+    }
+
+    /// Whether a request can be answered.
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
+    // Called from two places, for every answer; mostly one request waits for an entry.
+    #[inline(always)]
+    pub fn next_ready(&mut self) -> Option<u32> {
+        let at = *self.ready.front()?;
+        let entry = self.entries.get_mut(u32::from(at));
+        let token = entry.token;
+        entry.waiting -= 1;
+        self.waiting -= 1;
+        if entry.waiting == 0 {
+            self.ready.drop_front();
+            self.release(at);
+            return Some(token);
+        }
+        self.move_up(at);
+        Some(token)
+    }
+
+    /// The oldest further request of an entry replaces its first request.
+    fn move_up(&mut self, at: u16) {
+        let entry = self.entries.get_mut(u32::from(at));
+        let last = usize::from(entry.last);
+        let taken = self.nodes[last].next;
+        let Node { token, next } = self.nodes[usize::from(taken)];
+        entry.token = token;
+        self.nodes[last].next = next;
+        self.nodes[usize::from(taken)].next = std::mem::replace(&mut self.free_node, taken);
+    }
+
+    fn wait(&mut self, at: u16, token: u32, atomic: bool) {
+        let node = Node { token, next: NONE };
+        let mut taken = self.free_node;
+        if taken == NONE {
+            taken = self.nodes.len() as u16;
+            self.nodes.push(node);
+        } else {
+            self.free_node = std::mem::replace(&mut self.nodes[usize::from(taken)], node).next;
+        }
+        let entry = self.entries.get_mut(u32::from(at));
+        let before = if entry.waiting == 1 { taken } else { entry.last };
+        self.nodes[usize::from(taken)].next = self.nodes[usize::from(before)].next;
+        self.nodes[usize::from(before)].next = taken;
+        entry.last = taken;
+        entry.waiting += 1;
+        entry.atomic |= atomic;
+        self.waiting += 1;
+    }
+
+    #[inline]
+    fn release(&mut self, at: u16) {
+        let entry = self.entries.get_mut(u32::from(at));
+        let (bucket, after) = (u32::from(entry.bucket), std::mem::replace(&mut entry.chain, self.free));
+        self.free = at;
+        self.used -= 1;
+        let first = self.buckets.get_mut(bucket);
+        if *first == at {
+            *first = after;
+            return;
+        }
+        let mut before = *first;
+        while self.entries.get(u32::from(before)).chain != at {
+            before = self.entries.get(u32::from(before)).chain;
+        }
+        self.entries.get_mut(u32::from(before)).chain = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a table says to a miss.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Room {
+        Merge(u16),
+        New,
+        NoEntry,
+        MergeFull,
+    }
+
+    fn room(mshr: &Mshr, key: u64) -> Room {
+        match mshr.find(key) {
+            Some(at) if mshr.can_merge(at) => Room::Merge(at),
+            Some(_) => Room::MergeFull,
+            None if mshr.is_full() => Room::NoEntry,
+            None => Room::New,
+        }
+    }
+
+    fn insert(mshr: &mut Mshr, key: u64, token: u32) {
+        assert_eq!(room(mshr, key), Room::New, "there is room for {key}");
+        mshr.insert(hash(key), key, 0, token, false);
+    }
+
+    #[test]
+    fn limits_hold_for_entries_and_for_merges() {
+        let mut mshr = Mshr::new(2, 2);
+        insert(&mut mshr, 7, 70);
+        let Room::Merge(at) = room(&mshr, 7) else { panic!("the second request merges") };
+        mshr.merge(at, 0, 71, true);
+        assert_eq!(room(&mshr, 7), Room::MergeFull);
+        insert(&mut mshr, 8, 80);
+        assert_eq!(room(&mshr, 9), Room::NoEntry);
+        assert_eq!(mshr.reserved(at), (0, true));
+    }
+
+    #[test]
+    fn requests_are_answered_in_the_order_of_data_then_of_misses() {
+        let mut mshr = Mshr::new(4, 4);
+        insert(&mut mshr, 1, 10);
+        insert(&mut mshr, 2, 20);
+        let one = mshr.find(1).unwrap();
+        mshr.merge(one, 0, 11, false);
+        mshr.mark_ready(mshr.find(2).unwrap());
+        mshr.mark_ready(one);
+        assert_eq!(room(&mshr, 1), Room::MergeFull, "an entry that is being answered takes nobody");
+        let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
+        assert_eq!(answered, [20, 10, 11]);
+        assert_eq!(mshr.used(), 0);
+        assert_eq!(room(&mshr, 1), Room::New);
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_behaves_like_a_list_of_lists(steps in prop::collection::vec((0u64..12, 0u8..3), 1..400)) {
+            let mut mshr = Mshr::new(4, 3);
+            let mut model: Vec<(u64, Vec<u32>, bool)> = Vec::new();
+            let mut ready: Vec<u64> = Vec::new();
+            for (token, (key, action)) in steps.into_iter().enumerate() {
+                let token = token as u32;
+                let known = model.iter().position(|(k, ..)| *k == key);
+                match action {
+                    0 => match (room(&mshr, key), known) {
+                        (Room::New, None) => {
+                            prop_assert!(model.len() < 4);
+                            mshr.insert(hash(key), key, 0, token, false);
+                            model.push((key, vec![token], false));
+                        }
+                        (Room::NoEntry, None) => prop_assert_eq!(model.len(), 4),
+                        (Room::Merge(at), Some(i)) => {
+                            prop_assert!(model[i].1.len() < 3 && !model[i].2);
+                            mshr.merge(at, 0, token, false);
+                            model[i].1.push(token);
+                        }
+                        (Room::MergeFull, Some(i)) => prop_assert!(model[i].1.len() == 3 || model[i].2),
+                        (room, known) => prop_assert!(false, "{room:?} although known is {known:?}"),
+                    },
+                    1 => if let Some(i) = known.filter(|i| !model[*i].2) {
+                        model[i].2 = true;
+                        ready.push(key);
+                        mshr.mark_ready(mshr.find(key).unwrap());
+                    },
+                    _ => {
+                        let expected = ready.first().copied().map(|k| {
+                            let i = model.iter().position(|(key, ..)| *key == k).unwrap();
+                            let token = model[i].1.remove(0);
+                            if model[i].1.is_empty() {
+                                model.remove(i);
+                                ready.remove(0);
+                            }
+                            token
+                        });
+                        prop_assert_eq!(mshr.next_ready(), expected);
+                    }
+                }
+                prop_assert_eq!(mshr.used() as usize, model.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Next line: with each access, the same sectors of a following line (A. J. Smith, IEEE Computer 11(12), 1978: sequential prefetching).
+
+use warpshard_base::LINE_BYTES;
+
+use super::{LoadAt, Policy};
+
+/// The line so far ahead.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct NextLine {
+    bytes: i64,
+}
+
+impl Policy for NextLine {
+    fn new(distance: u32) -> Self {
+        Self { bytes: i64::from(distance) * LINE_BYTES as i64 }
+    }
+
+    fn ahead(&mut self, _: LoadAt) -> i64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_base::Addr;
+
+    #[test]
+    fn every_load_is_followed_by_the_line_at_the_distance() {
+        let load = LoadAt { warp: 0, inst: 0, addr: Addr(0x1000) };
+        assert_eq!([1, 4].map(|distance| NextLine::new(distance).ahead(load)), [128, 512]);
+    }
+}

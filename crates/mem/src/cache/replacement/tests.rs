@@ -1,0 +1,184 @@
+//! Replacement policies against plain descriptions of them, and against the example and the claim of their papers.
+
+use proptest::prelude::*;
+
+use crate::cache::{Lookup, TagArray};
+use warpshard_base::{Addr, LINE_BYTES, SectorMask};
+use warpshard_config::Machine;
+use warpshard_config::machine::{Cache, Replacement, SetIndex};
+
+const POLICIES: [Replacement; 4] = [Replacement::Lru, Replacement::Fifo, Replacement::Random, Replacement::Srrip];
+const ONE: SectorMask = SectorMask(1);
+
+/// One set.
+fn tags(replacement: Replacement, ways: u32, room: u32) -> TagArray {
+    let llc = Machine::load("v100", &[]).unwrap().machine.mem.llc;
+    TagArray::new(&Cache { sets: 1, ways, index: SetIndex::Linear, replacement, ..llc }, room, 0)
+}
+
+fn addr(line: u64) -> Addr {
+    Addr(line * LINE_BYTES)
+}
+
+/// Reads the first sector of a line, whose data comes at once.
+fn read(tags: &mut TagArray, line: u64, now: u64) -> bool {
+    let probe = tags.probe(addr(line), 0, ONE, false);
+    tags.access(probe, addr(line), ONE, now);
+    tags.fill(probe.line, addr(line), ONE);
+    probe.lookup == Lookup::Hit
+}
+
+fn hits(replacement: Replacement, ways: u32, lines: impl IntoIterator<Item = u64>) -> usize {
+    let mut tags = tags(replacement, ways, ways);
+    lines.into_iter().zip(1..).filter(|(line, now)| read(&mut tags, *line, *now)).count()
+}
+
+/// Jaleel et al., ISCA 2010, Figure 3: a1 a2 a2 a1, a scan of four lines, a1 a2, in four ways.
+#[test]
+fn srrip_keeps_the_reused_lines_of_the_paper_s_example_through_the_scan() {
+    let mixed = [1, 2, 2, 1, 11, 12, 13, 14, 1, 2];
+    assert_eq!(hits(Replacement::Srrip, 4, mixed), 4, "both come back to their lines");
+    assert_eq!(hits(Replacement::Lru, 4, mixed), 2, "the scan takes all four ways");
+}
+
+#[test]
+fn a_reused_set_survives_scans_under_srrip_and_not_under_lru() {
+    // Half of the ways are read again and again; between the rounds come as many new lines as there are ways.
+    let round = |round: u64| {
+        let reused = (0..8).chain(0..8);
+        reused.chain((0..16).map(move |line| 100 + 16 * round + line))
+    };
+    let rounds = || (0..50).flat_map(round);
+    let (srrip, lru) = (hits(Replacement::Srrip, 16, rounds()), hits(Replacement::Lru, 16, rounds()));
+    assert_eq!(lru, 50 * 8, "only the second reading of a round hits");
+    assert!(srrip > lru + 45 * 8, "{srrip} hits, {lru} under LRU: from the second round on the first reading hits, too");
+}
+
+#[test]
+fn lines_that_miss_a_sector_or_wait_for_it_are_not_taken_for_reused() {
+    let mut tags = tags(Replacement::Srrip, 2, 2);
+    let sectors = |tags: &mut TagArray, line: u64, now: u64| {
+        for sector in 0..4 {
+            let (at, mask) = (Addr(addr(line).0 + 32 * sector), SectorMask(1 << sector));
+            let probe = tags.probe(at, 0, mask, false);
+            tags.access(probe, at, mask, now + sector);
+            tags.access(tags.probe(at, 0, mask, false), at, mask, now + sector);
+            tags.fill(probe.line, at, mask);
+        }
+    };
+    assert!(!read(&mut tags, 1, 1) && read(&mut tags, 1, 2), "line 1 is used twice");
+    sectors(&mut tags, 2, 10);
+    sectors(&mut tags, 3, 20);
+    assert!(read(&mut tags, 1, 30), "line 3 took the place of line 2, each sector of which was read once");
+}
+
+#[test]
+fn fifo_forgets_what_was_placed_first_however_often_it_is_read() {
+    let reads = [1, 2, 1, 1, 3, 1];
+    assert_eq!(hits(Replacement::Fifo, 2, reads), 2, "line 3 takes the place of line 1");
+    assert_eq!(hits(Replacement::Lru, 2, reads), 3);
+}
+
+#[test]
+fn random_replaces_all_ways_about_equally_often_and_the_same_ones_in_every_run() {
+    let victims = || {
+        let mut tags = tags(Replacement::Random, 8, 8);
+        (0..8).for_each(|line| assert!(!read(&mut tags, line, line)));
+        let draw = |line: u64| {
+            let victim = tags.probe(addr(line), 0, ONE, false).line;
+            read(&mut tags, line, line);
+            victim
+        };
+        (8..4008).map(draw).collect::<Vec<u16>>()
+    };
+    let drawn = victims();
+    let counts: Vec<usize> = (0..8).map(|way| drawn.iter().filter(|victim| **victim == way).count()).collect();
+    assert!(counts.iter().all(|count| (400..600).contains(count)), "{counts:?} of 4000 draws");
+    assert_eq!(drawn, victims());
+}
+
+/// A way of a set that is described plainly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    line: Option<u64>,
+    waits: bool,
+    placed: u64,
+    used: u64,
+    interval: u8,
+}
+
+/// The way that makes room, as the policies are described: an empty way from the last on, else by the policy. Ages, for SRRIP.
+fn victim(ways: &mut [Way], replacement: Replacement) -> Option<usize> {
+    if let Some(empty) = ways.iter().rposition(|way| way.line.is_none()) {
+        return Some(empty);
+    }
+    let may_go: Vec<usize> = (0..ways.len()).filter(|way| !ways[*way].waits).collect();
+    match replacement {
+        Replacement::Lru => may_go.into_iter().min_by_key(|way| (ways[*way].used, *way)),
+        Replacement::Fifo => may_go.into_iter().min_by_key(|way| (ways[*way].placed, *way)),
+        Replacement::Srrip if may_go.is_empty() => None,
+        Replacement::Srrip => loop {
+            if let Some(way) = may_go.iter().find(|way| ways[**way].interval == 3) {
+                return Some(*way);
+            }
+            ways.iter_mut().for_each(|way| way.interval = (way.interval + 1).min(3));
+        },
+        Replacement::Random => unreachable!("what is drawn is not described"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_policy_chooses_what_its_description_chooses(
+        replacement in prop::sample::select(POLICIES.to_vec()),
+        ways in 1u32..25,
+        // LRU is kept in bytes, or in lists.
+        room in prop::sample::select(vec![24u32, 25, 70]),
+        steps in prop::collection::vec((0u64..40, 0u8..4, 0u64..3), 1..400),
+    ) {
+        let mut tags = tags(replacement, ways, room);
+        let mut set = vec![Way::default(); ways as usize];
+        let mut now = 1;
+        for (line, action, wait) in steps {
+            now += wait;
+            let at = addr(line);
+            let probe = tags.probe(at, 0, ONE, false);
+            prop_assert_eq!(probe, tags.probe(at, 0, ONE, false), "a probe changes nothing");
+            let known = set.iter().position(|way| way.line == Some(line));
+            let Some(way) = known else {
+                let drawn = replacement == Replacement::Random && set.iter().all(|way| way.line.is_some());
+                let mut aged = set.clone();
+                let expected = if drawn {
+                    (probe.lookup == Lookup::Miss).then_some(usize::from(probe.line))
+                } else {
+                    victim(&mut aged, replacement)
+                };
+                prop_assert_eq!(probe.lookup == Lookup::NoLine, set.iter().all(|way| way.waits), "a line is found where one may go");
+                let Some(way) = expected else { continue };
+                prop_assert_eq!(usize::from(probe.line), way);
+                prop_assert!(!set[way].waits);
+                set = aged;
+                set[way] = Way { line: Some(line), waits: true, placed: now, used: now, interval: 2 };
+                tags.access(probe, at, ONE, now);
+                if action > 0 {
+                    tags.fill(probe.line, at, ONE);
+                    set[way].waits = false;
+                }
+                continue;
+            };
+            prop_assert_eq!(probe.lookup, if set[way].waits { Lookup::HitReserved } else { Lookup::Hit });
+            if action == 3 && !set[way].waits {
+                tags.evict_sector(probe.line, ONE);
+                set[way] = Way { interval: 3, ..Way::default() };
+                continue;
+            }
+            tags.access(probe, at, ONE, now);
+            set[way].used = now;
+            set[way].interval = if set[way].waits { set[way].interval } else { 0 };
+            if set[way].waits {
+                tags.fill(probe.line, at, ONE);
+                set[way].waits = false;
+            }
+        }
+    }
+}

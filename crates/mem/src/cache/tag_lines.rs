@@ -1,0 +1,317 @@
+//! The lines of a tag array and what accesses, writes and data do to them, for one kind of look-up and one order of replacement.
+
+use warpshard_base::{Addr, SECTORS_PER_LINE, SectorMask};
+use warpshard_config::machine::{Allocate, Cache};
+
+use super::directory::NONE;
+use super::replacement::{Of, Order};
+use super::sectors::Sectors;
+use super::{Evicted, Lookup, Probe};
+
+const ALL: u8 = SectorMask::ALL.0;
+
+/// Tags whose lines are found by `D` and make room in the order `O`. Its functions are those of [`TagArray`](super::TagArray).
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct TagLines<D, O> {
+    pub(super) directory: D,
+    pub(super) order: O,
+    line_bits: u8,
+    /// Of the sectors that an access names, those that are meant, and those that are meant anyway: all, of a line cache.
+    asked: u8,
+    always: u8,
+    #[state(fixed)]
+    allocate: Allocate,
+    /// All sectors of a line.
+    whole: SectorMask,
+    pub(super) sets: u32,
+    write_ratio: u32,
+    max_ways: u32,
+    ways: u32,
+    /// Written bytes of partly written sectors; touched for those only.
+    bytes: Box<[[u32; SECTORS_PER_LINE as usize]]>,
+    pub(super) dirty: u32,
+    used: bool,
+}
+
+impl<O: Order, D: Of<O>> TagLines<D, O> {
+    pub(super) fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        let mut directory = D::new(spec.sets, max_ways, O::SET, O::LINE);
+        directory.clear(spec.ways, O::SET);
+        Self {
+            directory,
+            order: O::new(spec.replacement, spec.sets, max_ways),
+            line_bits: spec.line_bytes.trailing_zeros() as u8,
+            asked: if spec.sectored { u8::MAX } else { 0 },
+            always: if spec.sectored { 0 } else { ALL },
+            allocate: spec.allocate,
+            whole: spec.whole_line(),
+            sets: spec.sets,
+            write_ratio,
+            max_ways,
+            ways: spec.ways,
+            bytes: vec![[0; SECTORS_PER_LINE as usize]; (spec.sets * max_ways) as usize].into(),
+            dirty: 0,
+            used: false,
+        }
+    }
+
+    pub(super) fn hot_bytes(&self) -> usize {
+        self.directory.hot_bytes() + self.order.hot_bytes()
+    }
+
+    /// Whether lines are divided into sectors.
+    fn sectored(&self) -> bool {
+        self.always == 0
+    }
+
+    #[inline]
+    pub(super) fn line_count(&self) -> u32 {
+        self.sets * self.ways
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = Addr> {
+        let lines = 0..(self.sets * self.max_ways) as u16;
+        lines.filter(|line| self.directory.sectors(*line).any()).map(|line| Addr(self.directory.tag(line) << self.line_bits))
+    }
+
+    pub(super) fn only_turns_over(&self, now: u64) -> bool {
+        (0..self.sets).all(|set| match self.victim(set) {
+            Some(line) => self.directory.sectors(line).any() && self.order.turns_over(&self.directory, line, now),
+            None => true,
+        })
+    }
+
+    pub(super) fn set_ways(&mut self, ways: u32) {
+        assert!(ways >= 1 && ways <= self.max_ways, "{ways} of at most {} ways", self.max_ways);
+        self.used |= ways != self.ways;
+        self.ways = ways;
+        self.invalidate();
+    }
+
+    pub(super) fn invalidate(&mut self) {
+        if !self.used {
+            return;
+        }
+        self.used = false;
+        self.dirty = 0;
+        self.directory.clear(self.ways, O::SET);
+        self.order.clear();
+    }
+
+    #[inline(always)]
+    pub(super) fn probe(&self, addr: Addr, set: u32, sectors: SectorMask, write: bool) -> Probe {
+        if let Some(line) = self.directory.find(self.number(addr), set) {
+            return Probe { lookup: self.look_at(line, sectors, write), line };
+        }
+        match self.victim(set) {
+            Some(line) => Probe { lookup: Lookup::Miss, line },
+            None => Probe { lookup: Lookup::NoLine, line: NONE },
+        }
+    }
+
+    /// An empty way, else the line that makes room of those that wait for no data and may be evicted.
+    #[inline]
+    fn victim(&self, set: u32) -> Option<u16> {
+        if let Some(line) = self.directory.empty(set) {
+            return Some(line);
+        }
+        let any = self.dirty * 100 >= self.write_ratio * self.line_count();
+        let may_go = |line| {
+            let sectors = self.directory.sectors(line);
+            !sectors.is_reserved() && (any || !sectors.is_modified())
+        };
+        let line = self.order.victim(&self.directory, set, may_go)?;
+        // The line will be taken out, if the miss finds room everywhere else.
+        self.directory.prefetch_removal(line);
+        Some(line)
+    }
+
+    #[inline]
+    pub(super) fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        self.directory.find(self.number(addr), set).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
+    }
+
+    #[inline(always)]
+    fn renew(&mut self, line: u16, found: Lookup, now: u64) {
+        self.order.renew(&mut self.directory, line, found, now);
+    }
+
+    #[inline]
+    pub(super) fn prefetch_oldest(&self, set: u32) {
+        self.order.prefetch_oldest(&self.directory, set);
+    }
+
+    /// What is there of the sectors that a line may hold.
+    #[inline(always)]
+    fn look_at(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
+        self.directory.sectors(line).look_at(self.mask(sectors), write)
+    }
+
+    #[inline(always)]
+    pub(super) fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
+        self.used = true;
+        match probe.lookup {
+            Lookup::Hit | Lookup::HitReserved => {
+                self.renew(probe.line, probe.lookup, now);
+                None
+            }
+            Lookup::SectorMiss if self.allocate == Allocate::OnMiss => {
+                self.reserve_sector(probe.line, sectors, now);
+                None
+            }
+            Lookup::Miss if self.allocate == Allocate::OnMiss => self.reserve_line(probe.line, addr, sectors, now),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
+        if self.holds(line, addr) {
+            self.complete(line, sectors);
+        }
+    }
+
+    pub(super) fn fill_allocating(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: u64) {
+        let one = |left: u8| SectorMask(left & left.wrapping_neg());
+        let mut left = sectors.0;
+        let Probe { mut lookup, line } = self.probe(addr, set, one(left), false);
+        if lookup == Lookup::NoLine {
+            return;
+        }
+        self.used = true;
+        loop {
+            let sector = one(left);
+            match lookup {
+                Lookup::Miss => {
+                    self.reserve_line(line, addr, sector, now);
+                }
+                Lookup::SectorMiss => self.reserve_sector(line, sector, now),
+                Lookup::Hit | Lookup::HitReserved | Lookup::NoLine => {}
+            }
+            self.complete(line, sector);
+            left &= left - 1;
+            if left == 0 {
+                return;
+            }
+            lookup = self.look_at(line, one(left), false);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn holds(&self, line: u16, addr: Addr) -> bool {
+        self.directory.tag(line) == self.number(addr) && self.directory.sectors(line).any()
+    }
+
+    pub(super) fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+        let mask = self.mask(sectors);
+        let whole = bytes == u32::MAX || !self.sectored();
+        let Self { directory, bytes: written, dirty, .. } = self;
+        let state = directory.sectors_mut(line);
+        *dirty += u32::from(!state.is_modified());
+        if whole { state.write_whole(mask) } else { state.write_part(mask, bytes, bytes_of(written, line, mask)) }
+    }
+
+    pub(super) fn write_missed(&mut self, line: u16, sectors: SectorMask, pending: bool) {
+        let mask = self.mask(sectors);
+        self.directory.sectors_mut(line).write_missed(mask, pending);
+    }
+
+    pub(super) fn modify_on_fill(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+        let mask = self.mask(sectors);
+        self.directory.sectors_mut(line).modify_on_fill(mask, bytes, bytes_of(&mut self.bytes, line, mask));
+    }
+
+    pub(super) fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
+        let mask = self.mask(sectors);
+        let holds_more = self.change_written(line, |state| {
+            state.forget(mask);
+            state.any()
+        });
+        if !holds_more {
+            let at = self.directory.spot(line);
+            self.directory.remove(at);
+            self.order.remove(&mut self.directory, at);
+        }
+    }
+
+    #[inline(always)]
+    fn mask(&self, sectors: SectorMask) -> u8 {
+        debug_assert!(!self.sectored() || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
+        sectors.0 & self.asked | self.always
+    }
+
+    /// The number of the line that holds `addr`.
+    #[inline]
+    pub(super) fn number(&self, addr: Addr) -> u64 {
+        addr.0 >> self.line_bits
+    }
+
+    /// Changes the sectors of a line, and counts whether it is modified before and after.
+    // Apart, since most lines are never written.
+    #[cold]
+    #[inline(never)]
+    fn change_written<T>(&mut self, line: u16, change: impl FnOnce(&mut Sectors) -> T) -> T {
+        let state = self.directory.sectors_mut(line);
+        let before = u32::from(state.is_modified());
+        let result = change(state);
+        self.dirty = self.dirty + u32::from(state.is_modified()) - before;
+        result
+    }
+
+    #[inline]
+    fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
+        let mut evicted = None;
+        if self.directory.sectors(at).is_modified() {
+            self.dirty -= 1;
+            evicted = Some(self.written(at));
+        }
+        let spot = self.directory.spot(at);
+        let replaced = self.directory.put(spot, self.number(addr), Sectors::waiting(self.mask(sectors)));
+        self.order.place(&mut self.directory, spot, replaced, now);
+        evicted
+    }
+
+    // Most misses of a sectored cache come here.
+    #[inline(always)]
+    fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
+        let mask = self.mask(sectors);
+        let state = self.directory.sectors_mut(at);
+        if state.is_written() {
+            self.change_written(at, |state| state.reserve(mask));
+        } else {
+            state.reserve(mask);
+        }
+        self.renew(at, Lookup::SectorMiss, now);
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, at: u16, sectors: SectorMask) {
+        let mask = self.mask(sectors);
+        let state = self.directory.sectors_mut(at);
+        if state.is_written() {
+            self.change_written(at, |state| state.complete(mask));
+        } else {
+            state.complete(mask);
+        }
+    }
+
+    /// What is modified of a line.
+    #[cold]
+    fn written(&self, at: u16) -> Evicted {
+        let state = self.directory.sectors(at);
+        let mut bytes = [0; SECTORS_PER_LINE as usize];
+        for (i, bytes) in bytes.iter_mut().enumerate() {
+            if state.modified() >> i & 1 != 0 {
+                *bytes = if state.partial() >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
+            }
+        }
+        let sectors = if self.sectored() { SectorMask(state.modified()) } else { self.whole };
+        Evicted { addr: Addr(self.directory.tag(at) << self.line_bits), sectors, bytes }
+    }
+}
+
+/// Where the written bytes of a sector are kept.
+#[inline]
+fn bytes_of(bytes: &mut [[u32; SECTORS_PER_LINE as usize]], line: u16, mask: u8) -> &mut u32 {
+    &mut bytes[usize::from(line)][mask.trailing_zeros() as usize]
+}

@@ -1,0 +1,287 @@
+//! Behaviour of the cache blocks: exact cases, and the tag array against a model that scans.
+
+mod model;
+mod writes;
+
+use warpshard_base::{Addr, Cycle, SectorMask};
+use warpshard_config::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
+
+use super::*;
+
+/// The LLC slice of SM7_QV100.
+fn llc() -> Cache {
+    Cache {
+        sets: 32,
+        ways: 24,
+        line_bytes: 128,
+        sectored: true,
+        write: WritePolicy::Back,
+        write_miss: WriteMiss::LazyFetchOnRead,
+        allocate: Allocate::OnMiss,
+        index: SetIndex::Ipoly,
+        replacement: Replacement::Lru,
+        mshrs: 192,
+        mshr_merge: 4,
+        miss_queue: 32,
+        port_bytes: 32,
+    }
+}
+
+/// The L1 of SM7_QV100 in its smallest split.
+fn l1() -> Cache {
+    Cache { sets: 4, ways: 64, write: WritePolicy::Through, index: SetIndex::Linear, mshrs: 512, mshr_merge: 8, miss_queue: 16, ..llc() }
+}
+
+/// One set of two ways.
+fn tiny(spec: Cache) -> Cache {
+    Cache { sets: 1, ways: 2, mshrs: 4, mshr_merge: 2, miss_queue: 4, index: SetIndex::Linear, ..spec }
+}
+
+fn request(cache: &DataCache, kind: AccessKind, addr: u64, token: u32) -> Access {
+    let addr = Addr(addr);
+    Access { addr, set: cache.set_index(addr.0), sectors: SectorMask::of(addr), bytes: u32::MAX, kind, local: false, token }
+}
+
+/// Who is answered, in order.
+fn answered(cache: &mut DataCache) -> Vec<Waiter> {
+    std::iter::from_fn(|| cache.next_ready()).collect()
+}
+
+/// What is sent to the next level.
+fn kind(down: &Down) -> &'static str {
+    match down.kind {
+        DownKind::Fetch { .. } => "fetch",
+        DownKind::Write => "write",
+        DownKind::WriteBack => "write back",
+    }
+}
+
+fn status(cache: &mut DataCache, kind: AccessKind, addr: u64, now: u64) -> Status {
+    cache.access(&request(cache, kind, addr, addr as u32), Cycle(now)).status
+}
+
+fn fill(cache: &mut DataCache, addr: u64, now: u64) {
+    cache.fill(Addr(addr), addr, SectorMask::of(Addr(addr)), Cycle(now));
+}
+
+#[test]
+fn a_read_misses_then_waits_then_hits() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 2), Status::HitReserved);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1040, 3), Status::SectorMiss);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.addr.0, kind(&d))).collect();
+    assert_eq!(sent, [(0x1020, "fetch"), (0x1040, "fetch")]);
+    fill(&mut cache, 0x1020, 9);
+    assert_eq!(answered(&mut cache), [0x1020, 0x1020].map(Waiter::Request));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 10), Status::Hit);
+}
+
+#[test]
+fn a_partly_written_sector_is_fetched_only_when_it_is_read() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    let write = Access { bytes: 0xff, ..request(&cache, AccessKind::Write, 0x40, 1) };
+    let outcome = cache.access(&write, Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::Now));
+    assert_eq!(cache.queued(), 0);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x40 + 128 * 32 * 64, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 2), Status::SectorMiss);
+    assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
+    assert_eq!(cache.tags().dirty(), 1, "a sector on its way does not count as dirty");
+    fill(&mut cache, 0x40, 5);
+    assert_eq!(cache.tags().dirty(), 2, "it comes back modified");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 6), Status::Hit);
+}
+
+#[test]
+fn writes_that_cover_a_sector_piece_by_piece_make_it_readable() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    for (i, bytes) in [0x0000_ffff, 0xff00_0000, 0x00ff_0000].into_iter().enumerate() {
+        cache.access(&Access { bytes, ..request(&cache, AccessKind::Write, 0, 0) }, Cycle(i as u64));
+        let readable = cache.probe(&request(&cache, AccessKind::Read, 0, 0)).lookup == Lookup::Hit;
+        assert_eq!(readable, i == 2);
+    }
+}
+
+#[test]
+fn eviction_writes_back_the_modified_sectors_with_their_bytes() {
+    let mut cache = DataCache::new(&tiny(llc()), 2, 0);
+    cache.access(&Access { bytes: 0xf0, ..request(&cache, AccessKind::Write, 0x20, 0) }, Cycle(0));
+    status(&mut cache, AccessKind::Write, 0x1000, 1);
+    status(&mut cache, AccessKind::Write, 0x1060, 2);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 3), Status::Miss);
+    let back = cache.pop_down().unwrap();
+    assert_eq!((back.addr.0, kind(&back), back.sectors.0, back.bytes), (0, "write back", 0b0010, 0xf0));
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 4), Status::Miss);
+    let back = cache.pop_down().unwrap();
+    assert_eq!((back.addr.0, back.sectors.0, back.bytes), (0x1000, 0b1001, u32::MAX));
+    assert!(!cache.data_port_free(Cycle(5)), "two sectors leave through a port of one sector");
+    assert!(cache.data_port_free(Cycle(6)));
+}
+
+#[test]
+fn lines_that_wait_for_data_cannot_make_room() {
+    let mut cache = DataCache::new(&tiny(llc()), 2, 0);
+    status(&mut cache, AccessKind::Read, 0, 0);
+    cache.pop_down();
+    status(&mut cache, AccessKind::Read, 0x1000, 0);
+    cache.pop_down();
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x2000, 1), Status::Fail(FailReason::NoLine));
+    fill(&mut cache, 0x1000, 2);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x2000, 3), Status::Miss);
+}
+
+#[test]
+fn each_limit_names_itself() {
+    let mut cache = DataCache::new(&Cache { mshrs: 2, ..tiny(llc()) }, 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::HitReserved);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Fail(FailReason::MergeFull));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x20, 0), Status::SectorMiss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 0), Status::Fail(FailReason::NoMshr));
+    let mut cache = DataCache::new(&Cache { miss_queue: 2, ..tiny(llc()) }, 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x20, 0), Status::Fail(FailReason::QueueFull));
+}
+
+#[test]
+fn a_write_through_cache_sends_writes_on_and_evicts_silently() {
+    let mut cache = DataCache::new(&Cache { miss_queue: 8, ..tiny(l1()) }, 2, 0);
+    let outcome = cache.access(&request(&cache, AccessKind::Write, 0, 7), Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
+    let outcome = cache.access(&request(&cache, AccessKind::Write, 0, 8), Cycle(1));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    status(&mut cache, AccessKind::Write, 0x1000, 2);
+    status(&mut cache, AccessKind::Read, 0x2000, 3);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (kind(&d), d.token)).collect();
+    assert_eq!(sent, [("write", 7), ("write", 8), ("write", 0x1000), ("fetch", 0x2000)]);
+}
+
+#[test]
+fn modified_lines_stay_until_enough_of_the_cache_is_modified() {
+    let spec = Cache { sets: 1, ways: 4, ..l1() };
+    let mut tags = TagArray::new(&spec, 4, 50);
+    let touch = |tags: &mut TagArray, line: u64, write: bool| {
+        let (addr, one) = (Addr(line * 128), SectorMask(1));
+        let probe = tags.probe(addr, 0, one, write);
+        tags.access(probe, addr, one, line);
+        if write {
+            tags.write(probe.line, one, u32::MAX)
+        } else {
+            tags.fill(probe.line, addr, one)
+        }
+        probe.line
+    };
+    let written = touch(&mut tags, 0, true);
+    let read = touch(&mut tags, 1, false);
+    touch(&mut tags, 2, false);
+    touch(&mut tags, 3, false);
+    assert_eq!(touch(&mut tags, 4, true), read, "the oldest line is modified and below the ratio");
+    assert_eq!(touch(&mut tags, 5, false), written, "half of the lines are modified now");
+}
+
+#[test]
+fn an_atomic_miss_leaves_the_sector_modified() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    assert_eq!(status(&mut cache, AccessKind::Atomic, 0, 0), Status::Miss);
+    fill(&mut cache, 0, 1);
+    assert_eq!(cache.tags().dirty(), 1);
+    assert_eq!(status(&mut cache, AccessKind::Atomic, 0, 2), Status::Hit);
+    assert_eq!(cache.tags().dirty(), 1);
+}
+
+#[test]
+fn fetch_on_write_answers_the_write_with_the_data() {
+    let spec = Cache { write_miss: WriteMiss::FetchOnWrite, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    let outcome = cache.access(&Access { bytes: 0xf, ..request(&cache, AccessKind::Write, 0, 5) }, Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::AtFill));
+    assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
+    fill(&mut cache, 0, 3);
+    assert_eq!(answered(&mut cache), [Waiter::Request(5)]);
+    assert_eq!(cache.tags().dirty(), 1);
+    assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x20, 6), Cycle(4)).answer, Answer::Now, "a whole sector needs no fetch");
+}
+
+#[test]
+fn fills_allocate_where_the_cache_streams() {
+    let spec = Cache { allocate: Allocate::OnFill, write_miss: WriteMiss::NoAllocate, ..tiny(l1()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    for line in 0..4 {
+        assert_eq!(status(&mut cache, AccessKind::Read, line * 128, line), Status::Miss, "no line is held for a miss");
+        cache.pop_down();
+    }
+    for line in 0..4 {
+        fill(&mut cache, line * 128, 10 + line);
+    }
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 2 * 128, 0)).lookup, Lookup::Hit);
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
+}
+
+#[test]
+fn data_of_an_invalidated_line_is_answered_but_not_kept() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    status(&mut cache, AccessKind::Read, 0, 0);
+    cache.invalidate();
+    fill(&mut cache, 0, 1);
+    assert!(cache.next_ready().is_some());
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 2), Status::Miss);
+}
+
+#[test]
+fn the_number_of_ways_can_change_between_kernels() {
+    let mut tags = TagArray::new(&l1(), 256, 0);
+    tags.set_ways(256);
+    assert_eq!(tags.line_count(), 1024);
+    let place = |tags: &mut TagArray, line: u64| {
+        let (addr, one) = (Addr(line * 128), SectorMask(1));
+        let probe = tags.probe(addr, set_index(addr.0, 7, l1().sets, l1().index), one, false);
+        tags.access(probe, addr, one, line);
+        tags.fill(probe.line, addr, one);
+        probe.lookup
+    };
+    assert!((0..1024).all(|line| place(&mut tags, line) == Lookup::Miss));
+    assert!((0..1024).all(|line| place(&mut tags, line) == Lookup::Hit));
+    tags.set_ways(2);
+    assert!((0..16).all(|line| place(&mut tags, line) == Lookup::Miss));
+    assert_eq!(place(&mut tags, 8), Lookup::Hit);
+    assert_eq!(place(&mut tags, 0), Lookup::Miss);
+}
+
+#[test]
+fn the_hot_arrays_of_a_slice_stay_within_their_budget() {
+    let tags = TagArray::new(&llc(), 24, 0);
+    assert!(tags.hot_bytes() <= 14 * 1024, "{} bytes", tags.hot_bytes());
+}
+
+#[test]
+fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
+    let spec =
+        Cache { line_bytes: 256, sectored: false, write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, ..llc() };
+    let mut cache = DataCache::new(&tiny(spec), 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is on its way, too");
+    let down = cache.pop_down().unwrap();
+    assert_eq!((down.addr, down.sectors), (Addr(0x1000), SectorMask(0xff)));
+    assert!(cache.pop_down().is_none());
+    let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is no fetch") };
+    cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
+    assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
+    assert_eq!(answered(&mut cache), [0x1080, 0x1000].map(Waiter::Request));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1100, 19), Status::Miss, "the next line");
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x1000, 20), Status::Hit);
+    assert_eq!(cache.queued(), 2, "the write goes on after the fetch");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 21), Status::Miss, "a write to one half takes the other with it");
+}
+
+#[test]
+fn a_modified_line_of_256_bytes_is_written_back_whole() {
+    let spec = Cache { line_bytes: 256, sectored: false, write_miss: WriteMiss::FetchOnWrite, ..llc() };
+    let mut cache = DataCache::new(&tiny(spec), 2, 0);
+    for (addr, now) in [(0x0, 1), (0x180, 2), (0x280, 3)] {
+        assert_eq!(status(&mut cache, AccessKind::Write, addr, now), Status::Miss);
+    }
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors.count(), kind(&down))).collect();
+    assert_eq!(sent, [(0, 8, "write back")]);
+}

@@ -1,0 +1,203 @@
+//! Banks: their rows, and the cycles from which commands are allowed.
+//!
+//! A command is allowed from the latest of three times: that of its bank, of the bank's group, and of the channel.
+//! They are stored separately, since a bank's own time does not change while the bank waits for a command.
+
+use std::ops::{Index, IndexMut};
+
+use warpshard_base::{Cycle, Slots, prefetch};
+use warpshard_config::machine::Dram;
+
+use super::timing::Timing;
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+#[repr(u8)]
+pub(super) enum Command {
+    /// Reads a burst of the open row.
+    Read,
+    /// Writes a burst of the open row.
+    Write,
+    /// Closes the row.
+    Precharge,
+    /// Opens a row.
+    Activate,
+}
+
+impl Command {
+    pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Precharge, Self::Activate];
+
+    /// The commands that the group's constraints hold back together with this one.
+    #[inline]
+    pub(super) fn kind(self) -> [Self; 2] {
+        match self {
+            Self::Read | Self::Write => [Self::Read, Self::Write],
+            Self::Precharge | Self::Activate => [self, self],
+        }
+    }
+}
+
+/// From when on each command is allowed.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Allowed([Cycle; 4]);
+
+impl Allowed {
+    /// `command` is allowed from `at` on, if not later.
+    #[inline]
+    fn delay(&mut self, command: Command, at: Cycle) {
+        self[command] = self[command].max(at);
+    }
+}
+
+impl Index<Command> for Allowed {
+    type Output = Cycle;
+
+    #[inline]
+    fn index(&self, command: Command) -> &Cycle {
+        &self.0[command as usize]
+    }
+}
+
+impl IndexMut<Command> for Allowed {
+    #[inline]
+    fn index_mut(&mut self, command: Command) -> &mut Cycle {
+        &mut self.0[command as usize]
+    }
+}
+
+/// A bank.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Bank {
+    /// The row that is open, or was last; row 0 before the first, as in the reference.
+    row: u32,
+    from: Allowed,
+}
+
+/// A bank group.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Group {
+    /// Its banks.
+    banks: u64,
+    from: Allowed,
+}
+
+/// The banks of a channel and the constraints between them.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct Banks {
+    timing: Timing,
+    banks: Slots<Bank>,
+    groups: Slots<Group>,
+    /// Shift or mask that makes a bank number a group number.
+    group_shift: u32,
+    group_mask: u32,
+    /// Banks with an open row.
+    open: u64,
+    /// What the channel allows.
+    from: Allowed,
+}
+
+impl Banks {
+    pub(super) fn new(spec: &Dram, timing: Timing) -> Self {
+        let groups = spec.bank_groups.max(1);
+        let (group_shift, group_mask) =
+            if spec.group_low_bits { (0, groups - 1) } else { ((spec.banks / groups).trailing_zeros(), u32::MAX) };
+        let mut banks = Self {
+            timing,
+            banks: Slots::new(spec.banks as usize, Bank::default()),
+            groups: Slots::new(groups as usize, Group::default()),
+            group_shift,
+            group_mask,
+            open: 0,
+            from: Allowed::default(),
+        };
+        for bank in 0..spec.banks as usize {
+            let group = banks.group(bank);
+            banks.groups.get_mut(group).banks |= 1 << bank;
+        }
+        banks
+    }
+
+    /// Prefetches all banks and groups.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch(self.banks.as_slice());
+        prefetch(self.groups.as_slice());
+    }
+
+    #[inline]
+    fn group(&self, bank: usize) -> u32 {
+        (bank as u32 >> self.group_shift) & self.group_mask
+    }
+
+    /// The banks of a bank's group.
+    #[inline]
+    pub(super) fn group_of(&self, bank: usize) -> u64 {
+        self.groups.get(self.group(bank)).banks
+    }
+
+    /// The next command for a request to read or write `row` of `bank`, and from when on the bank itself allows it.
+    #[inline]
+    pub(super) fn next(&self, bank: usize, row: u32, write: bool) -> (Command, Cycle) {
+        let own = self.banks.get(bank as u32);
+        let command = match (self.open >> bank & 1 != 0, own.row == row, write) {
+            (true, true, true) => Command::Write,
+            (true, true, false) => Command::Read,
+            (true, false, _) => Command::Precharge,
+            (false, ..) => Command::Activate,
+        };
+        (command, own.from[command])
+    }
+
+    /// From when on the channel allows a command.
+    #[inline]
+    pub(super) fn common_from(&self, command: Command) -> Cycle {
+        self.from[command]
+    }
+
+    /// From when on the group of `bank` allows a command.
+    #[inline]
+    pub(super) fn group_from(&self, bank: usize, command: Command) -> Cycle {
+        self.groups.get(self.group(bank)).from[command]
+    }
+
+    #[inline]
+    pub(super) fn column(&mut self, bank: usize, write: bool, now: Cycle) {
+        let t = &self.timing;
+        let after = |cycles| Cycle(now.0 + cycles);
+        let group = self.group(bank);
+        let group = &mut self.groups.get_mut(group).from;
+        let bank = &mut self.banks.get_mut(bank as u32).from;
+        // The latest column command is what holds the others of its group up.
+        group[Command::Read] = after(t.column_to_column[1]);
+        group[Command::Write] = after(t.column_to_column[1]);
+        self.from.delay(Command::Read, after(t.column_to_column[0]));
+        self.from.delay(Command::Write, after(t.column_to_column[0]));
+        if write {
+            self.from.delay(Command::Read, after(t.write_to_read));
+            bank.delay(Command::Precharge, after(t.write_to_precharge));
+        } else {
+            self.from.delay(Command::Write, after(t.read_to_write));
+            bank.delay(Command::Precharge, after(t.read_to_precharge));
+            group[Command::Precharge] = after(t.group_read_to_precharge);
+        }
+    }
+
+    pub(super) fn activate(&mut self, bank: usize, row: u32, now: Cycle) {
+        let t = &self.timing;
+        let after = |cycles| Cycle(now.0 + cycles);
+        self.open |= 1 << bank;
+        self.from[Command::Activate] = after(t.activate_to_activate);
+        let bank = self.banks.get_mut(bank as u32);
+        bank.row = row;
+        bank.from[Command::Read] = after(t.activate_to_read);
+        bank.from[Command::Write] = after(t.activate_to_write);
+        bank.from[Command::Activate] = after(t.row_cycle);
+        bank.from.delay(Command::Precharge, after(t.activate_to_precharge));
+    }
+
+    pub(super) fn precharge(&mut self, bank: usize, now: Cycle) {
+        self.open &= !(1 << bank);
+        let from = Cycle(now.0 + self.timing.precharge_to_activate);
+        self.banks.get_mut(bank as u32).from.delay(Command::Activate, from);
+    }
+}

@@ -1,0 +1,238 @@
+//! A partition's channel with a command-level controller: requests of a slice become bursts at locations of the device.
+//!
+//! A request is split into the bursts that its sectors touch. Bursts that find their queue full wait at the entry,
+//! in order, and no other request enters before they have left. A request completes with its last burst.
+//!
+//! In and out: see [`Channel`](super::Channel). Invariants: a request has a unique id from its entry to its last burst;
+//! an empty channel has no events, although its banks are refreshed: missed refreshes are simulated, in the cycles in which they
+//! were due, before it works again and before its counters are read.
+
+use std::collections::VecDeque;
+
+use warpshard_base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYTES};
+use warpshard_config::dram::DramControl;
+use warpshard_config::machine::{DramScheduler, Mem};
+use warpshard_protocol::AddressMap;
+use warpshard_stats::Latencies;
+use warpshard_stats::activity::Log;
+
+use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Policy};
+use super::mapping::{Mapping, Place};
+use super::{Request, RequestKind, order};
+
+/// Bytes of the widest line that an LLC may have.
+const WIDEST_LINE: u64 = 2 * LINE_BYTES;
+
+/// A channel with a command-level controller.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct CommandChannel {
+    controller: Controller,
+    /// Takes partition bits out of an address; what remains is cut by the mapping.
+    #[state(fixed)]
+    map: AddressMap,
+    #[state(fixed)]
+    mapping: Mapping,
+    burst_bytes: u64,
+    queue: u32,
+    /// Requests inside by their names, and the names that are free.
+    requests: Box<[Request]>,
+    free: Vec<u32>,
+    /// Bursts that the controller has not taken, and since when the first of them finds its queue full.
+    entering: VecDeque<Access>,
+    full_since: Option<Cycle>,
+    returned: VecDeque<Request>,
+    /// Write-backs that are finished and not yet told of, one per cycle.
+    written: VecDeque<Request>,
+    read_latency: Latencies,
+}
+
+/// The controller's policy that a machine asks for.
+fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
+    let limit = |cap: u32| (cap > 0).then_some(cap);
+    let share = |percent: u32| u64::from(control.write_queue) * u64::from(percent);
+    Policy {
+        order: scheduler,
+        // A limit on hits is of no use where rows are kept open for the hits beyond it.
+        protect_hits: order::serves_hit(scheduler, true) && control.row_hit_cap == 0,
+        hit_cap: limit(control.row_hit_cap),
+        age_cap: limit(control.age_cap),
+        read_queue: control.read_queue,
+        write_queue: control.write_queue,
+        drain: Drain::Marks { above: (share(control.drain_high) / 100) as u32, below: share(control.drain_low).div_ceil(100) as u32 },
+        page: control.page,
+        refresh: control.refresh,
+        ..Policy::RAMULATOR2
+    }
+}
+
+impl CommandChannel {
+    /// A channel whose rows are closed, at the command clock `clock`.
+    ///
+    /// # Panics
+    /// When the memory has no command-level controller, or its device or mapping is impossible: what the checks of machines
+    /// refuse.
+    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
+        let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
+        let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
+        let Some(standard) = device else { panic!("{partition} has no device") };
+        let mapping = Mapping::parse(&control.mapping, &standard.organisation, 1).unwrap_or_else(|error| panic!("{partition}: {error}"));
+        let queue = control.read_queue + control.write_queue;
+        // A place in DRAM is given back with its answer, so that this many requests are under way at once.
+        let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;
+        Self {
+            controller: Controller::new(&standard, policy(mem.dram.scheduler, control)),
+            map: mem.map.of_partition(u32::from(partition.0)),
+            mapping,
+            burst_bytes: u64::from(standard.organisation.burst_bytes),
+            queue,
+            requests: vec![Request::default(); names as usize].into(),
+            free: (0..names).rev().collect(),
+            entering: VecDeque::with_capacity(4),
+            full_since: None,
+            returned: VecDeque::with_capacity(names as usize),
+            written: VecDeque::with_capacity(names as usize),
+            read_latency: Latencies::default(),
+        }
+    }
+
+    /// Bursts that the controller's queues hold.
+    pub(super) fn queue(&self) -> u32 {
+        self.queue
+    }
+
+    /// What the controller counted so far.
+    pub fn counters(&self) -> &ControlCounters {
+        self.controller.counters()
+    }
+
+    /// What the controller counted so far for each bank.
+    pub fn bank_counters(&self) -> &[BankCounters] {
+        self.controller.bank_counters()
+    }
+
+    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    pub(super) fn read_latency(&self) -> &Latencies {
+        &self.read_latency
+    }
+
+    /// Keeps commands from now on.
+    pub(super) fn record(&mut self, log: Log<Issued>) {
+        self.controller.record_in(log);
+    }
+
+    /// The commands that were kept.
+    pub(super) fn take_log(&mut self) -> Log<Issued> {
+        self.controller.take_log()
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        !self.entering.is_empty()
+    }
+
+    pub(super) fn occupancy(&self) -> usize {
+        self.requests.len() - self.free.len() + self.returned.len() + self.written.len()
+    }
+
+    pub(super) fn push(&mut self, now: Cycle, request: Request) {
+        debug_assert!(self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
+        let Some(token) = self.free.pop() else { panic!("the channel has no name for a request for {}", request.addr) };
+        let line = self.map.within_partition(request.addr.line());
+        let sectors = if request.sectors.0 == 0 { 1 << request.addr.sector_index() } else { request.sectors.0 };
+        let burst = self.burst_bytes.min(LINE_BYTES);
+        let width = (burst / SECTOR_BYTES).max(1);
+        let touched = (1u8 << width) - 1;
+        for begin in (0..WIDEST_LINE).step_by(burst as usize) {
+            if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
+                let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
+                self.entering.push_back(Access { bank, row, column, write: !request.kind.is_read(), token });
+            }
+        }
+        self.requests[token as usize] = Request { bursts: self.entering.len() as u8, ..request };
+        self.enter(now);
+    }
+
+    /// Gives waiting bursts to the controller, as far as it takes them.
+    #[inline]
+    fn enter(&mut self, now: Cycle) {
+        while let Some(&access) = self.entering.front() {
+            if !self.controller.push(now, access) {
+                self.full_since.get_or_insert(now);
+                return;
+            }
+            self.entering.pop_front();
+            if let Some(since) = self.full_since.take() {
+                self.controller.count_full(access.write, now.0 - since.0);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn returned(&self) -> Option<&Request> {
+        self.returned.front()
+    }
+
+    #[inline]
+    pub(super) fn drop_returned(&mut self) {
+        self.returned.pop_front();
+    }
+
+    pub(super) fn cycle(&mut self, now: Cycle) -> Option<Request> {
+        self.catch_up(now);
+        self.controller.tick(now);
+        while let Some(done) = self.controller.pop_done() {
+            let token = done.access.token;
+            let request = &mut self.requests[token as usize];
+            debug_assert!(request.bursts > 0, "DRAM finishes {:?}, which nobody asked for", done.access);
+            request.bursts -= 1;
+            if request.bursts > 0 {
+                continue;
+            }
+            let request = *request;
+            self.free.push(token);
+            match request.kind {
+                RequestKind::WriteBack { .. } => self.written.push_back(request),
+                RequestKind::Read { .. } => {
+                    self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
+                    self.returned.push_back(request);
+                }
+                RequestKind::Write { .. } => self.returned.push_back(request),
+            }
+        }
+        self.enter(now);
+        self.written.pop_front()
+    }
+
+    pub(super) fn next_event(&self, from: Cycle) -> Cycle {
+        if !self.written.is_empty() {
+            return from;
+        }
+        if self.is_idle() { Cycle::NEVER } else { self.controller.next_event().max(from) }
+    }
+
+    /// Whether only refreshes are left to do.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.free.len() == self.requests.len()
+    }
+
+    /// Brings the counters up to cycles before `until`.
+    pub(super) fn settle(&mut self, until: Cycle) {
+        self.catch_up(until);
+        if let (Some(since), Some(access)) = (self.full_since, self.entering.front())
+            && since < until
+        {
+            self.controller.count_full(access.write, until.0 - since.0);
+            self.full_since = Some(until);
+        }
+    }
+
+    /// Refreshes that were due before `until`, while the channel was idle.
+    #[inline]
+    fn catch_up(&mut self, until: Cycle) {
+        while self.is_idle() && self.controller.next_event() < until {
+            self.controller.tick(self.controller.next_event());
+        }
+        debug_assert!(self.controller.next_event() >= until, "the controller worked too late, at {until}");
+    }
+}

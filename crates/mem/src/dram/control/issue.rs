@@ -1,0 +1,135 @@
+//! The effects of a command on timers, rows, requests and counters.
+
+use crate::dram::standard::Command;
+use warpshard_base::Cycle;
+
+use super::page::{self, Row};
+use super::pick::column;
+use super::queue::{Entry, Place};
+use super::{Controller, Done, Issued};
+
+impl Controller {
+    /// A command for a request that waits in the queue of the present direction.
+    pub(super) fn issue_waiting(&mut self, now: u64, bank: usize, command: Command, place: Place) {
+        let queue = if self.writing { &mut self.writes } else { &mut self.reads };
+        let entry = queue.entry_mut(place);
+        let row = entry.access.row;
+        if !std::mem::replace(&mut entry.classified, true) {
+            let counters = &mut self.bank_counters[bank];
+            let (all, one) = match command {
+                Command::Activate => (&mut self.counters.row_misses, &mut counters.row_misses),
+                Command::Precharge => (&mut self.counters.row_conflicts, &mut counters.row_conflicts),
+                _ => (&mut self.counters.row_hits, &mut counters.row_hits),
+            };
+            *all += 1;
+            *one += 1;
+        }
+        if command.is_column() {
+            let entry = queue.remove(place);
+            self.batch = self.batch.saturating_sub(u32::from(self.writing));
+            self.issue_column(now, bank, entry);
+            return;
+        }
+        if command == Command::Precharge {
+            self.note(now, command, bank, row);
+            self.timers.issue_bank(bank, command, now);
+            self.counters.precharges += 1;
+            self.bank_counters[bank].precharges += 1;
+            self.set_row(bank, None);
+            return;
+        }
+        let entry = queue.remove(place);
+        self.batch = self.batch.saturating_sub(u32::from(self.writing));
+        self.note(now, command, bank, row);
+        self.timers.issue_bank(bank, command, now);
+        self.counters.activates += 1;
+        self.bank_counters[bank].activates += 1;
+        self.promotions += 1;
+        self.opened[bank] = (entry, self.promotions);
+        self.active |= 1 << bank;
+        self.columns[bank] = 0;
+        self.set_row(bank, Some(row));
+    }
+
+    /// The column command of the request that has opened the row of `bank`.
+    pub(super) fn issue_active(&mut self, now: u64, bank: usize) {
+        self.active &= !(1 << bank);
+        let entry = self.opened[bank].0;
+        self.issue_column(now, bank, entry);
+    }
+
+    /// A command to all banks of a pseudo channel.
+    pub(super) fn issue_wide(&mut self, now: u64, pseudo_channel: u32, command: Command) {
+        let first = (pseudo_channel * self.span) as usize;
+        self.note(now, command, first, 0);
+        self.timers.issue_wide(pseudo_channel as usize, command, now);
+        if command == Command::Refresh {
+            self.counters.refreshes += 1;
+            self.refreshing.pop_front();
+            return;
+        }
+        self.counters.precharges_all += 1;
+        for bank in first..first + self.span as usize {
+            if self.open >> bank & 1 != 0 {
+                self.set_row(bank, None);
+            }
+        }
+    }
+
+    /// Closes the row of one bank for a refresh.
+    pub(super) fn issue_close(&mut self, now: u64, bank: usize) {
+        self.note(now, Command::Precharge, bank, 0);
+        self.timers.issue_bank(bank, Command::Precharge, now);
+        self.counters.precharges += 1;
+        self.bank_counters[bank].precharges += 1;
+        self.set_row(bank, None);
+    }
+
+    fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
+        let write = entry.access.write;
+        let closes = page::closes(self.policy.page, Row { wanted: self.is_wanted(bank) });
+        let command = match (closes, write) {
+            (false, _) => column(write),
+            (true, false) => Command::ReadPrecharge,
+            (true, true) => Command::WritePrecharge,
+        };
+        self.note(now, command, bank, entry.access.row);
+        self.timers.issue_bank(bank, command, now);
+        self.columns[bank] += 1;
+        self.counters.data_cycles += u64::from(self.timing.tBL);
+        if write {
+            self.counters.writes += 1;
+            self.bank_counters[bank].writes += 1;
+            if !self.policy.posted_writes {
+                self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(now) });
+            }
+        } else {
+            self.counters.reads += 1;
+            self.bank_counters[bank].reads += 1;
+            self.moving.push_back((now + u64::from(self.timing.tCL + self.timing.tBL), entry));
+        }
+        if closes {
+            self.counters.auto_precharges += 1;
+            self.set_row(bank, None);
+        }
+    }
+
+    /// Whether another request needs the open row of a bank.
+    #[inline]
+    fn is_wanted(&self, bank: usize) -> bool {
+        (self.active | self.reads.hits | self.writes.hits) >> bank & 1 != 0
+    }
+
+    fn set_row(&mut self, bank: usize, row: Option<u32>) {
+        self.open = self.open & !(1 << bank) | u64::from(row.is_some()) << bank;
+        self.reads.set_open(bank, row);
+        self.writes.set_open(bank, row);
+    }
+
+    #[inline]
+    fn note(&mut self, at: u64, command: Command, bank: usize, row: u32) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(at, Issued { at: Cycle(at), command, bank: bank as u8, row });
+        }
+    }
+}

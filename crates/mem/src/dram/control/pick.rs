@@ -1,0 +1,226 @@
+//! The selection of a command for a slot of the command bus.
+
+use crate::dram::order;
+use crate::dram::standard::Command;
+
+use super::queue::{Place, Queue};
+use super::refresh::{self, Rows, Step};
+use super::{Controller, Drain};
+
+/// A command that could go out.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    order: u64,
+    bank: u8,
+    command: Command,
+    place: Place,
+}
+
+impl Controller {
+    /// Fills one slot of the command bus with a column or a row command. Returns whether it did; if not, when it might.
+    pub(super) fn slot(&mut self, now: u64, columns: bool, rows: bool) -> (bool, u64) {
+        let mut next = u64::MAX;
+        if columns && self.active != 0 && self.pick_active(now, &mut next) {
+            return (true, 0);
+        }
+        if let Some(&pseudo_channel) = self.refreshing.front() {
+            // Requests that have opened their row still get their column command; nothing else starts before the refresh.
+            return (rows && self.pick_refresh(now, pseudo_channel, &mut next), next);
+        }
+        self.choose_direction();
+        match self.pick_waiting(now, columns, rows, &mut next) {
+            Some(Candidate { bank, command, place, .. }) => {
+                self.issue_waiting(now, usize::from(bank), command, place);
+                (true, 0)
+            }
+            None => (false, next),
+        }
+    }
+
+    /// The column command of the oldest request that has opened its row.
+    fn pick_active(&mut self, now: u64, next: &mut u64) -> bool {
+        let (mut left, mut best) = (self.active, None);
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let (entry, promoted) = &self.opened[bank];
+            let ready = self.timers.bank_ready(bank, column(entry.access.write));
+            if ready > now {
+                *next = (*next).min(ready);
+                continue;
+            }
+            let age = (entry.arrived, *promoted);
+            if best.is_none_or(|(oldest, _)| age < oldest) {
+                best = Some((age, bank));
+            }
+        }
+        let Some((_, bank)) = best else { return false };
+        self.issue_active(now, bank);
+        true
+    }
+
+    /// The next command towards a refresh: what its policy closes, then the refresh.
+    fn pick_refresh(&mut self, now: u64, pseudo_channel: u32, next: &mut u64) -> bool {
+        let banks = self.banks_of(pseudo_channel);
+        let rows = Rows { open: self.open & banks, needed: self.active & banks };
+        if rows.open == 0 {
+            return self.pick_wide(now, pseudo_channel, Command::Refresh, next);
+        }
+        match refresh::next(self.policy.refresh_close, rows) {
+            Step::CloseAll => self.pick_wide(now, pseudo_channel, Command::PrechargeAll, next),
+            Step::CloseOneOf(banks) => self.pick_close(now, banks, next),
+        }
+    }
+
+    /// A command to all banks of a pseudo channel, if the timing allows it.
+    fn pick_wide(&mut self, now: u64, pseudo_channel: u32, command: Command, next: &mut u64) -> bool {
+        let ready = self.timers.wide_ready(pseudo_channel as usize, command);
+        if ready > now {
+            *next = (*next).min(ready);
+            return false;
+        }
+        self.issue_wide(now, pseudo_channel, command);
+        true
+    }
+
+    /// Closes the row of the first bank of `banks` that the timing allows.
+    fn pick_close(&mut self, now: u64, mut banks: u64, next: &mut u64) -> bool {
+        while banks != 0 {
+            let bank = banks.trailing_zeros() as usize;
+            banks &= banks - 1;
+            let ready = self.timers.bank_ready(bank, Command::Precharge);
+            if ready <= now {
+                self.issue_close(now, bank);
+                return true;
+            }
+            *next = (*next).min(ready);
+        }
+        false
+    }
+
+    /// Banks of a pseudo channel, as a mask.
+    pub(super) fn banks_of(&self, pseudo_channel: u32) -> u64 {
+        (u64::MAX >> (64 - self.span)) << (pseudo_channel * self.span)
+    }
+
+    /// Chooses between reads and writes; the same queues give the same answer however often it is asked.
+    #[inline]
+    fn choose_direction(&mut self) {
+        let (reads, writes) = (self.reads.len(), self.writes.len());
+        self.writing = match self.policy.drain {
+            Drain::Marks { below, .. } if self.writing => !(writes < below && reads != 0),
+            Drain::Marks { above, .. } => writes > above || reads == 0,
+            Drain::Batch { idle } => {
+                if self.batch == 0 && (self.writes.is_full() || reads == 0 && writes >= idle) {
+                    self.batch = writes;
+                }
+                self.batch > 0
+            }
+        };
+    }
+
+    /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
+    fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
+        let queue = if self.writing { &self.writes } else { &self.reads };
+        let ordered = order::only_oldest(self.policy.order) || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
+        let (oldest, arrived) = if ordered { queue.oldest_of_all() } else { (0, u64::MAX) };
+        let mut strict = order::only_oldest(self.policy.order);
+        if let Some(cap) = self.policy.age_cap {
+            let due = arrived.saturating_add(u64::from(cap) + 1);
+            strict |= now >= due;
+            // A request that becomes too old changes the choice, even where no command becomes allowed.
+            if !strict {
+                *next = (*next).min(due);
+            }
+        }
+        let mut search = Search { controller: self, queue, now, strict, oldest, next: *next, best: None, fallback: None };
+        for pseudo_channel in 0..self.pseudo_channels {
+            let banks = self.banks_of(pseudo_channel);
+            if columns {
+                search.look(pseudo_channel, queue.hits & banks, column(self.writing));
+            }
+            if rows {
+                search.look(pseudo_channel, queue.banks & banks & !self.open, Command::Activate);
+                search.look(pseudo_channel, queue.misses & banks & self.open & !self.active, Command::Precharge);
+            }
+        }
+        *next = search.next;
+        search.best.or(search.fallback)
+    }
+}
+
+/// A search for the oldest allowed command.
+struct Search<'a> {
+    controller: &'a Controller,
+    queue: &'a Queue,
+    now: u64,
+    /// Whether only the oldest request is served.
+    strict: bool,
+    /// Order of the oldest request, where the policy asks for it.
+    oldest: u64,
+    /// First cycle that may allow a command that is not allowed now.
+    next: u64,
+    best: Option<Candidate>,
+    /// A hit beyond the cap that nothing is older than.
+    fallback: Option<Candidate>,
+}
+
+impl Search<'_> {
+    /// Looks at one command of all these banks of a pseudo channel.
+    #[inline]
+    fn look(&mut self, pseudo_channel: u32, banks: u64, command: Command) {
+        if banks == 0 {
+            return;
+        }
+        let shared = self.controller.timers.shared_ready(pseudo_channel as usize, command);
+        if shared > self.now {
+            self.next = self.next.min(shared);
+            return;
+        }
+        let mut left = banks;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            self.consider(bank, command);
+        }
+    }
+
+    #[inline]
+    fn consider(&mut self, bank: usize, command: Command) {
+        let policy = &self.controller.policy;
+        let place = match command {
+            Command::Activate => self.queue.oldest(bank),
+            Command::Precharge => self.queue.miss(bank),
+            _ => self.queue.hit(bank),
+        };
+        let entry = self.queue.entry(place);
+        let strict = self.strict;
+        if strict && entry.order != self.oldest || self.best.is_some_and(|best| best.order < entry.order) {
+            return;
+        }
+        // With strict order the oldest request must be able to close a row that others want.
+        if command == Command::Precharge && policy.protect_hits && !strict && self.queue.hits >> bank & 1 != 0 {
+            let hit = self.queue.entry(self.queue.hit(bank));
+            if hit.arrived <= entry.arrived {
+                return;
+            }
+        }
+        // Beyond the cap, a hit goes only when nothing is older.
+        let capped = command.is_column() && policy.hit_cap.is_some_and(|cap| self.controller.columns[bank] > cap);
+        if capped && entry.order != self.oldest {
+            return;
+        }
+        let ready = self.controller.timers.own_ready(bank, command);
+        if ready > self.now {
+            self.next = self.next.min(ready);
+            return;
+        }
+        let chosen = if capped { &mut self.fallback } else { &mut self.best };
+        *chosen = Some(Candidate { order: entry.order, bank: bank as u8, command, place });
+    }
+}
+
+/// The column command of a direction.
+pub(super) const fn column(write: bool) -> Command {
+    if write { Command::Write } else { Command::Read }
+}

@@ -1,0 +1,16 @@
+//! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that combines them into one unit.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod dram;
+mod dram_arbiter;
+pub mod llc;
+mod partition;
+mod ports;
+mod slice_port;
+mod stalls;
+mod warm;
+
+pub use partition::{Left, Partition, PartitionDecision};
+pub use ports::{PartitionPorts, arrival_capacity};
+pub use stalls::StallCounts;

@@ -1,0 +1,57 @@
+//! What the oldest request of a slice waits for: cycles counted by the reason, and the report of a deadlock.
+
+use crate::cache::FailReason;
+
+use super::Slice;
+
+impl Slice {
+    /// Requests and answers inside, for the report of a deadlock.
+    pub fn waiting(&self, lines: &mut Vec<String>) {
+        if let Some(arrived) = self.arrivals.front() {
+            let why = match self.stuck {
+                Some(FailReason::NoLine) => "no line of its set can make room",
+                Some(FailReason::NoMshr) => "all MSHRs are taken",
+                Some(FailReason::MergeFull) => "its MSHR takes no more requests",
+                Some(FailReason::QueueFull) => "the miss queue is full",
+                None if self.to_dram_full() => "the queue to DRAM is full",
+                None if self.out.is_full() => "the queue to the network is full",
+                None => "it is about to be looked up",
+            };
+            let packet = &arrived.packet;
+            lines.push(format!(
+                "{}: {} requests, the oldest for {} of {} since {}: {why}",
+                self.id,
+                self.arrivals.len(),
+                packet.addr,
+                packet.port,
+                self.since
+            ));
+        }
+        let for_data = self.pending.len() - self.out.len();
+        if for_data > 0 {
+            lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
+        }
+        if let Some(packet) = self.out.front().map(|number| self.pending.get(*number)) {
+            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
+        }
+    }
+
+    /// Counts cycles in which the oldest request could have been looked up, by what it waited for.
+    #[inline]
+    pub(super) fn count_waiting(&mut self, cycles: u64) {
+        let counter = if self.to_dram_full() {
+            &mut self.counters.to_dram_full
+        } else if self.out.is_full() {
+            &mut self.counters.out_full
+        } else {
+            match self.stuck {
+                Some(FailReason::NoLine) => &mut self.counters.fail_no_line,
+                Some(FailReason::NoMshr) => &mut self.counters.fail_no_mshr,
+                Some(FailReason::MergeFull) => &mut self.counters.fail_merge_full,
+                Some(FailReason::QueueFull) => &mut self.counters.fail_queue_full,
+                None => return,
+            }
+        };
+        *counter += cycles;
+    }
+}

@@ -1,0 +1,363 @@
+//! A memory partition: one DRAM channel, its LLC slices, and the arbitration between them.
+//!
+//! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle come all DRAM edges at or before
+//! its tick, so that neither clock is rounded. The order within a DRAM edge is that of GPGPU-Sim's
+//! `memory_partition_unit::dram_cycle`: a reply leaves, the channel advances, a slice sends, a request enters the channel.
+//!
+//! Each slice, and the DRAM arbiter, has a next cycle with work and is not visited before. Invariant:
+//! everything that could create work earlier (a message, data, a freed slot) moves that cycle forward.
+
+#[cfg(test)]
+mod tests;
+mod unit;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use warpshard_base::{Addr, ClockDomain, Crossing, Cycle, LinkId, PartitionId, SectorBytes, SectorMask, SliceId};
+use warpshard_config::machine::{Machine, MemcpyWarms};
+use warpshard_engine::Unit;
+use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
+use warpshard_stats::activity::Log;
+
+use super::dram::control::Issued;
+use super::dram::{Channel, RequestKind};
+use super::dram_arbiter::{DramArbiter, Places};
+use super::llc::{LlcKernelCounters, Sets, Slice};
+use super::ports::{PartitionPorts, arrival_capacity};
+use super::slice_port::{Common, SlicePort};
+use super::stalls::StallCounts;
+use super::warm;
+
+/// The channel, whatever its kind, in an expression.
+macro_rules! each {
+    ($channel:expr, $name:ident => $body:expr) => {
+        match $channel {
+            Channel::Simple($name) => $body,
+            Channel::CommandLevel($name) => $body,
+        }
+    };
+}
+
+use each;
+
+/// Sectors of one line that lie in one slice, as accesses that are not simulated left them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct Left {
+    /// The line, or the first of the sectors.
+    pub addr: Addr,
+    /// The bytes of each sector that are known.
+    pub bytes: SectorBytes,
+    /// Those of them that were written.
+    pub written: SectorMask,
+}
+
+/// What a partition is told.
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum PartitionDecision {
+    /// Its slices hold what accesses that are not simulated left, in the order in which it was used; this takes no time and counts nothing.
+    Leave(Arc<[Left]>),
+}
+
+/// LLC cycles over which the times of use of lines that are left are spread.
+const LEFT_WITHIN: u64 = 500;
+
+/// Requests that may leave the data bus in one span, more or less.
+const DATA: usize = 6;
+
+/// One DRAM channel and its LLC slices.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Partition {
+    #[state(fixed)]
+    map: AddressMap,
+    llc_clock: ClockDomain,
+    /// LLC cycles in core cycles.
+    pub(super) llc_to_core: Crossing,
+    channel: Channel,
+    pub(super) arbiter: DramArbiter,
+    /// Copies that passed the slices, with the cycle in which their lines are there.
+    copies: VecDeque<(Cycle, Warm)>,
+    /// When the next one passes.
+    copied: Cycle,
+    #[state(fixed)]
+    warms: MemcpyWarms,
+    pub(super) stalls: StallCounts,
+    /// Up to which LLC cycle they are known.
+    pub(super) watched: Cycle,
+    /// How many slices' answers wait for credits, and the least of what [`SlicePort::blocked`] says.
+    pub(super) standing_sides: u32,
+    pub(super) blocked: Cycle,
+    /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
+    pub(super) standing: [Cycle; 2],
+}
+
+impl Partition {
+    /// A partition at cycle 0, its caches empty.
+    ///
+    /// # Panics
+    /// When a queue has no room for a packet.
+    pub fn new(id: PartitionId, machine: &Machine, llc_clock: ClockDomain, dram_clock: ClockDomain, ports: PartitionPorts) -> Self {
+        let mem = &machine.mem;
+        let count = mem.map.slices_per_partition;
+        assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
+        assert!(count <= u64::BITS, "{id} has {count} slices");
+        let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues);
+        let arrival = arrival_capacity(machine);
+        let side = |i: u32| {
+            let slice = slice(i);
+            let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
+            SlicePort::new(slice, CreditSender::new(machine.noc.input_queue), returns)
+        };
+        let channel = Channel::new(mem, machine.clocks.dram, id);
+        let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
+        let map = mem.map.of_partition(u32::from(id.0));
+        let local = LocalMap::new(&map);
+        let common = Common { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
+        let clocks = (llc_clock, dram_clock);
+        Self {
+            map,
+            llc_clock,
+            llc_to_core: Crossing::new(llc_clock, llc_clock),
+            channel,
+            arbiter: DramArbiter::new(id, common, clocks, mem.dram_latency, (0..count).map(side).collect(), Places::new(limit)),
+            copies: VecDeque::new(),
+            copied: Cycle::NEVER,
+            // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
+            warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
+            stalls: StallCounts::default(),
+            watched: Cycle(0),
+            standing_sides: 0,
+            blocked: Cycle::NEVER,
+            standing: [Cycle::NEVER; 2],
+        }
+    }
+
+    /// The same, which counts stalls in cycles of `core_clock` instead of the LLC's.
+    #[must_use]
+    pub fn with_core_clock(self, core_clock: ClockDomain) -> Self {
+        Self { llc_to_core: Crossing::new(self.llc_clock, core_clock), ..self }
+    }
+
+    /// The same, counting for each of so many kernel launches and applications, too.
+    #[must_use]
+    pub fn counting_by(mut self, kernels: usize, applications: usize) -> Self {
+        self.arbiter.slice_ports.iter_mut().for_each(|side| side.slice.count_by(kernels, applications));
+        self
+    }
+
+    /// What its slices counted for each kernel launch.
+    pub fn kernels(&self) -> impl Iterator<Item = &[LlcKernelCounters]> {
+        self.slices().map(Slice::kernels)
+    }
+
+    /// How long packets stood still at the networks.
+    pub fn stalls(&self) -> &StallCounts {
+        &self.stalls
+    }
+
+    /// Which partition this is.
+    pub fn id(&self) -> PartitionId {
+        self.arbiter.id
+    }
+
+    /// The slices.
+    pub fn slices(&self) -> impl ExactSizeIterator<Item = &Slice> {
+        self.arbiter.slice_ports.iter().map(|side| &side.slice)
+    }
+
+    /// Its slices with their sides of the networks.
+    #[cfg(test)]
+    pub(super) fn into_slice_ports(self) -> Vec<SlicePort> {
+        self.arbiter.slice_ports.into_vec()
+    }
+
+    /// The DRAM channel.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Keeps DRAM commands from now on in `log`, in cycles of the command clock.
+    pub fn record_commands(&mut self, log: Log<Issued>) {
+        self.channel.record(log);
+    }
+
+    /// The DRAM commands that were kept.
+    pub fn take_commands(&mut self) -> Log<Issued> {
+        self.channel.take_log()
+    }
+
+    /// Takes credits or word of a copy.
+    #[cold]
+    #[inline(never)]
+    fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.arbiter.now, "{}: {link} brings a message for {at}, which is before {}", self.arbiter.id, self.arbiter.now);
+        match payload {
+            Payload::Credit(credit) => {
+                let slice = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.credit_in.0));
+                assert!(slice < self.arbiter.slice_ports.len(), "{}: credits come over {link}, which is no output", self.arbiter.id);
+                let side = &mut self.arbiter.slice_ports[slice];
+                side.answers.deliver(at, credit.count);
+                // Without an answer that waits, credits are taken when there is one.
+                if side.slice.has_out() {
+                    side.due = side.due.min(at);
+                    self.arbiter.slices_due = self.arbiter.slices_due.min(at);
+                }
+            }
+            Payload::Warm(copy) => {
+                debug_assert_eq!(link, self.arbiter.common.ports.from_grid, "{}: a copy comes over another link", self.arbiter.id);
+                self.copies.push_back((at, copy));
+                self.copied = self.copied.min(at);
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.arbiter.id),
+        }
+    }
+
+    /// Takes a request for a slice.
+    #[inline(always)]
+    fn deliver_request(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+        if at < self.arbiter.now {
+            self.refuse(link, at);
+        }
+        let number = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.request_in.0));
+        let Some(side) = self.arbiter.slice_ports.get_mut(number) else { self.refuse(link, at) };
+        debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.arbiter.id, packet.addr);
+        let before = side.slice.arrive(at, packet, &self.arbiter.common.sets);
+        if before == 0 {
+            side.due = side.due.min(at.after(1));
+            self.arbiter.slices_due = self.arbiter.slices_due.min(side.due);
+        }
+        if before == self.arbiter.common.in_queue {
+            side.blocked = at;
+            self.blocked = self.blocked.min(at);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, link: LinkId, at: Cycle) -> ! {
+        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.arbiter.id, self.arbiter.now);
+    }
+
+    /// Works through the cycles in which there is something to do.
+    #[inline]
+    fn run_events(&mut self, until: Cycle, out: &mut Outbox) {
+        loop {
+            self.arbiter.now = self.next_event().min(until);
+            if self.arbiter.now == until {
+                return;
+            }
+            if self.copied <= self.arbiter.now {
+                self.take_copies();
+            }
+            while self.arbiter.dram_due <= self.arbiter.now {
+                self.dram_cycle(self.arbiter.next_edge);
+            }
+            if self.arbiter.slices_due <= self.arbiter.now {
+                self.slice_cycles(out);
+            }
+            self.arbiter.now.0 += 1;
+        }
+    }
+
+    /// Works through all cycles and edges, whether there is something to do or not.
+    #[inline(never)]
+    fn run_cycles(&mut self, until: Cycle, out: &mut Outbox) {
+        if let Some(before) = self.arbiter.now.0.checked_sub(1) {
+            // Edges that were passed over are past.
+            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(Cycle(before)).next());
+        }
+        while self.arbiter.now < until {
+            self.take_copies();
+            self.pass_edges();
+            self.arbiter.slice_ports.iter_mut().for_each(|side| side.due = side.due.min(self.arbiter.now));
+            self.slice_cycles(out);
+            self.arbiter.now.0 += 1;
+        }
+    }
+
+    /// Prefetches where the data goes that is on the data bus.
+    #[inline]
+    fn expect_data(&self) {
+        let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);
+        let reads = || {
+            moving().filter_map(|request| match request.kind {
+                RequestKind::Read { entry } => Some((self.arbiter.slice(request.slice), entry)),
+                RequestKind::Write { .. } | RequestKind::WriteBack { .. } => None,
+            })
+        };
+        reads().for_each(|(slice, entry)| slice.expect_entry(entry));
+        reads().for_each(|(slice, entry)| slice.expect_data(entry));
+    }
+
+    /// Lets LLC cycles pass in which nothing happens.
+    #[inline]
+    fn pass(&mut self, until: Cycle) {
+        self.arbiter.now = self.arbiter.now.max(until);
+        self.watch_stalls();
+    }
+
+    /// Counts what the slices waited up to the present.
+    fn catch_up(&mut self) {
+        self.arbiter.slice_ports.iter_mut().for_each(|side| side.catch_up(self.arbiter.now));
+    }
+
+    /// Copies pass the slices whose time has come.
+    #[cold]
+    #[inline(never)]
+    fn take_copies(&mut self) {
+        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.arbiter.now) {
+            self.copies.pop_front();
+            warm::warm(&mut self.arbiter.slice_ports, &self.map, copy, self.warms, self.arbiter.now);
+        }
+        self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
+    }
+
+    /// See [`PartitionDecision::Leave`].
+    fn leave(&mut self, lines: &[Left]) {
+        let Self { map, arbiter: DramArbiter { slice_ports, now, .. }, .. } = self;
+        let first = slice_ports.first().map_or(0, |side| side.slice.id().0);
+        for (i, left) in (0..).zip(lines) {
+            // Replacement goes by the time of use, so each has its own, up to some spread, which ends before the next launch begins.
+            let used = Cycle(now.0 + 1 + i * LEFT_WITHIN / lines.len() as u64);
+            let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| slice_ports.get_mut(usize::from(slice)));
+            if let Some(side) = port {
+                side.slice.leave(left.addr, map.within_slice(left.addr), left.bytes, left.written, used);
+            }
+        }
+    }
+
+    /// One cycle of the slices that have something to do.
+    #[inline]
+    fn slice_cycles(&mut self, out: &mut Outbox) {
+        self.watch_stalls();
+        let mut dram = false;
+        let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
+        let Self { arbiter: DramArbiter { slice_ports, now, common, .. }, standing_sides, .. } = self;
+        for (i, side) in (0..).zip(slice_ports) {
+            if side.due <= *now {
+                dram |= side.cycle(i, *now, common, standing_sides, out);
+            }
+            due = due.min(side.due);
+            blocked = blocked.min(side.blocked);
+        }
+        (self.arbiter.slices_due, self.blocked) = (due, blocked);
+        if dram {
+            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now).next());
+            each!(&self.channel, channel => self.arbiter.look_for_edge(&**channel));
+        }
+    }
+
+    /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
+    fn pass_edges(&mut self) {
+        let last = self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now);
+        while self.arbiter.edge <= last {
+            self.dram_cycle(self.arbiter.edge);
+        }
+    }
+
+    /// Works through a DRAM edge and finds the next one.
+    #[inline]
+    fn dram_cycle(&mut self, edge: Cycle) {
+        each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut **channel, edge));
+    }
+}

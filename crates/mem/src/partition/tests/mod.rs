@@ -1,0 +1,392 @@
+//! A partition with mocks on its links: exact cycles, saturation, conservation, and independence of the spans.
+
+mod copies;
+mod replacement;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
+use warpshard_config::dram::{DramControl, DramPage, OwnTiming};
+use warpshard_config::machine::*;
+use warpshard_engine::{Route, Unit};
+use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard_stats::Latencies;
+
+use crate::dram::DramCounters;
+use crate::dram::control::BankCounters;
+use crate::dram::standard::Standard;
+use crate::{Partition, PartitionPorts, arrival_capacity};
+
+const LLC: ClockDomain = ClockDomain { period: 425 };
+const DRAM: ClockDomain = ClockDomain { period: 566 };
+const PORTS: PartitionPorts =
+    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
+
+/// `v100` with one partition of two slices.
+fn machine() -> Machine {
+    let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
+    machine.gpu.sms = 1;
+    machine.mem.map.partitions = 1;
+    machine.mem.memcpy_warms = MemcpyWarms::Full;
+    machine
+}
+
+fn partition(machine: &Machine) -> Partition {
+    Partition::new(PartitionId(0), machine, LLC, DRAM, PORTS)
+}
+
+fn outbox() -> Outbox {
+    let route = Route { to: UnitId(0), from_clock: LLC, to_clock: LLC, latency: Tick(LLC.period) };
+    Outbox::new(Arc::from(vec![route; 40]), vec![0], 1)
+}
+
+fn packet(map: &AddressMap, addr: u64, op: MemOp, sectors: u8, bytes: u32, token: u32) -> MemPacket {
+    let addr = Addr(addr);
+    let port = PortId((token % 7) as u16);
+    MemPacket { addr, token, bytes, port, slice: map.slice_of(addr), kernel: KernelIndex(0), sectors: SectorMask(sectors), op }
+}
+
+fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
+    packet(map, addr, MemOp::Read, SectorMask::of(Addr(addr)).0, u32::MAX, token)
+}
+
+/// The machine's own table, and devices that are not slower than its clock.
+const DEVICES: [Option<&str>; 4] = [None, Some("hbm2-2000"), Some("gddr6-14g"), Some("gddr5-fermi")];
+
+/// A command-level controller with short refresh intervals, where the machine's own table is the device.
+fn driven(device: Option<&str>, queue: u32) -> DramControl {
+    DramControl {
+        standard: device.map(|name| Standard::named(name).unwrap()),
+        mapping: "RoBaCoBgPcCo1".into(),
+        row_hit_cap: 0,
+        age_cap: if queue > 8 { 0 } else { 100 },
+        page: if queue > 8 { DramPage::Open } else { DramPage::Closed },
+        read_queue: queue,
+        write_queue: queue,
+        drain_high: 75,
+        drain_low: 25,
+        refresh: true,
+        own: OwnTiming { four_activates: 20, refresh_cycle: 90, refresh_interval: 700 },
+    }
+}
+
+type Counts = (Vec<(&'static str, u64)>, Vec<BankCounters>, Latencies);
+
+/// All that a channel counts.
+fn counts(unit: &Partition) -> Counts {
+    let mut all = Vec::new();
+    unit.channel().visit_counters(&mut |info, value| all.push((info.name, value)));
+    (all, unit.channel().bank_counters().to_vec(), unit.channel().read_latency().clone())
+}
+
+fn counters(unit: &Partition) -> &DramCounters {
+    unit.channel().simple().expect("the machine has GPGPU-Sim's channel").counters()
+}
+
+fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
+    unit.deliver(LinkId(packet.slice.0 % 2), Cycle(at), &Payload::Mem(packet));
+}
+
+/// Answers that left, with the cycle of sending.
+fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
+    let sent = out.batch(0).drain(..);
+    sent.filter_map(|s| match s.payload {
+        Payload::Mem(p) => Some((u64::from(s.at) - 1, p)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_hit_is_answered_one_cycle_after_the_request_is_seen() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 1));
+    unit.run(Cycle(1000), true, &mut out);
+    answers(&mut out);
+    deliver(&mut unit, 1162, read(&machine.mem.map, 0x40, 2));
+    unit.run(Cycle(2000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert_eq!((at, answer.token), (1163, 2));
+    assert_eq!(unit.slices().nth(answer.slice.index()).unwrap().counters().read_hits, 1);
+}
+
+#[test]
+fn a_miss_takes_the_delay_and_the_dram_cycles_between_the_edges_of_both_clocks() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 162, read(&machine.mem.map, 0x40, 1));
+    unit.run(Cycle(1000), true, &mut out);
+    let [(at, _)] = answers(&mut out)[..] else { panic!("one answer") };
+    // Looked up in 163, in the queue to DRAM in 164. The next DRAM edge, 124, at tick 70184, is within cycle 166: ready at 266.
+    // The first edge after cycle 265 is 199; activate, read and data take 1 + 12 + 12 edges, and in 225 the data goes to the
+    // slice: tick 127350, seen in 300. The answer is ready one cycle after the fill and leaves at once.
+    let edge = |cycle: u64| cycle * 425 / 566 + 1;
+    assert_eq!((edge(164), edge(265)), (124, 199));
+    let seen = ((199u64 + 1 + 12 + 12 + 1) * 566).div_ceil(425);
+    assert_eq!(at, seen + 1);
+    assert_eq!(counters(&unit).activates, 1);
+}
+
+#[test]
+fn a_stream_of_reads_saturates_the_channel() {
+    let machine = machine();
+    let map = &machine.mem.map;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let sectors = 6000u64;
+    let (mut sent, mut now, mut got) = ([0; 2], 0u64, 0u64);
+    // Each slice is fed one sector per cycle while it has places; a credit comes back for each batch.
+    let mut queue = [Vec::new(), Vec::new()];
+    for i in (0..sectors).rev() {
+        queue[map.slice_of(Addr(i * 32)).index()].push(i * 32);
+    }
+    let mut credits = [arrival_capacity(&machine); 2];
+    while got < sectors {
+        for s in 0..2 {
+            if credits[s] > 0
+                && let Some(addr) = queue[s].pop()
+            {
+                credits[s] -= 1;
+                sent[s] += 1;
+                deliver(&mut unit, now, read(map, addr, addr as u32));
+            }
+        }
+        unit.run(Cycle(now + 1), true, &mut out);
+        for message in out.batch(0).drain(..).collect::<Vec<_>>() {
+            match message.payload {
+                Payload::Mem(answer) => {
+                    got += 1;
+                    unit.deliver(LinkId(30 + answer.slice.0), Cycle(now + 2), &Payload::Credit(Credit { queue: 0, count: 1 }));
+                }
+                Payload::Credit(credit) => credits[usize::from(message.link.0 - 10)] += u32::from(credit.count),
+                other => panic!("{other:?}"),
+            }
+        }
+        now += 1;
+        assert!(now < 100_000, "{:?}", unit.waiting());
+    }
+    let dram_cycles = now * 425 / 566;
+    assert!(sectors * 100 / dram_cycles >= 93, "{sectors} sectors took {dram_cycles} DRAM cycles");
+    let latency = unit.channel().read_latency().histogram();
+    assert_eq!(latency.len(), sectors);
+    assert!(latency.min() >= 75 + 25, "the delay and an open row at least, not {}", latency.min());
+}
+
+#[test]
+fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    for token in 0..8 {
+        deliver(&mut unit, 5 + u64::from(token), packet(&machine.mem.map, 0, MemOp::Atomic, 1, 0xf, token));
+    }
+    unit.run(Cycle(2000), true, &mut out);
+    let tokens: Vec<_> = answers(&mut out).into_iter().map(|(_, p)| p.token).collect();
+    // Four wait for the data and are performed with it, in their order; the others find it there while those are answered.
+    assert_eq!(tokens.iter().copied().filter(|t| *t < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(tokens.iter().copied().filter(|t| *t >= 4).collect::<Vec<_>>(), [4, 5, 6, 7]);
+    let slice = unit.slices().next().unwrap();
+    assert_eq!(slice.cache().tags().dirty(), 1);
+    assert_eq!(slice.counters().atomics, 8);
+    assert!(slice.counters().fail_merge_full > 0, "four atomics merge, the fifth waits");
+}
+
+#[test]
+fn without_credits_of_the_reply_network_everything_stops_and_says_why() {
+    let mut machine = machine();
+    machine.noc.input_queue = 2;
+    machine.mem.queues.out_queue = 2;
+    let map = machine.mem.map.clone();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    for i in 0..8 {
+        deliver(&mut unit, i, packet(&map, 0, MemOp::Write, 1, u32::MAX, i as u32));
+    }
+    unit.run(Cycle(500), true, &mut out);
+    assert_eq!(answers(&mut out).len(), 2);
+    assert_eq!(unit.next_event(), Cycle::NEVER);
+    let lines = unit.waiting();
+    assert!(lines.iter().any(|l| l.contains("the queue to the network is full")), "{lines:?}");
+    for at in [600, 700, 800] {
+        unit.deliver(LinkId(30), Cycle(at), &Payload::Credit(Credit { queue: 0, count: 2 }));
+        unit.run(Cycle(at + 100), true, &mut out);
+        let left: Vec<u64> = answers(&mut out).iter().map(|(at, _)| *at).collect();
+        assert!(left.len() == 2 && left[0] == at, "{left:?}");
+    }
+    assert!(unit.waiting().is_empty());
+}
+
+#[test]
+fn a_write_through_slice_answers_writes_when_dram_has_them() {
+    let mut machine = machine();
+    machine.mem.llc.write = WritePolicy::Through;
+    machine.mem.llc.write_miss = WriteMiss::NoAllocate;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 0, packet(&machine.mem.map, 0, MemOp::Write, 1, u32::MAX, 77));
+    unit.run(Cycle(1000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert!(at > 100 && answer.token == 77);
+    assert_eq!(unit.channel().bursts().1, 1);
+}
+
+#[test]
+fn a_missing_write_that_allocates_moves_its_bytes_down_and_the_line_up_and_is_answered_once() {
+    let mut machine = machine();
+    let llc = &mut machine.mem.llc;
+    (llc.sectored, llc.write_miss) = (false, WriteMiss::WriteAllocate);
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let map = &machine.mem.map;
+    deliver(&mut unit, 0, packet(map, 0x80, MemOp::Write, 0b1111, u32::MAX, 77));
+    unit.run(Cycle(2000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert!(at > 100 && answer.token == 77);
+    assert_eq!(unit.channel().bursts(), (4, 4), "bursts of 32 bytes");
+    deliver(&mut unit, 2000, read(map, 0x80, 78));
+    unit.run(Cycle(4000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert_eq!((at, answer.token), (2001, 78), "the line is there");
+    assert!(unit.waiting().is_empty());
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    gap: u64,
+    line: u64,
+    sectors: u8,
+    op: MemOp,
+    bytes: u32,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let op = prop::sample::select(vec![MemOp::Read, MemOp::Read, MemOp::Write, MemOp::Write, MemOp::Atomic, MemOp::Reduction]);
+    let bytes = prop::sample::select(vec![u32::MAX, 0xff, 0xff00_0000]);
+    let step = (prop::sample::select(vec![0u64, 0, 0, 1, 2, 40, 700]), 0u64..300, 1u8..16, op, bytes)
+        .prop_map(|(gap, line, sectors, op, bytes)| Step { gap, line, sectors, op, bytes });
+    prop::collection::vec(step, 1..250)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_sector_is_answered_once_and_nothing_depends_on_the_spans(
+        steps in steps(),
+        spans in prop::collection::vec(1u64..60, 1..12),
+        tiny in any::<bool>(),
+        device in prop::option::of(0..DEVICES.len()),
+        line_cache in any::<bool>(),
+        scheduler in prop::sample::select(vec![DramScheduler::FrFcfs, DramScheduler::Fcfs]),
+        write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite, WriteMiss::WriteAllocate]),
+    ) {
+        let mut machine = machine();
+        let llc = &mut machine.mem.llc;
+        llc.write_miss = write_miss;
+        if line_cache {
+            llc.sectored = false;
+            if write_miss == WriteMiss::LazyFetchOnRead {
+                llc.write_miss = WriteMiss::FetchOnWrite;
+            }
+        }
+        if tiny {
+            (llc.sets, llc.ways, llc.mshrs, llc.mshr_merge, llc.miss_queue) = (2, 2, 3, 2, 4);
+            machine.mem.queues = PartitionQueues { in_queue: 8, to_dram: 2, from_dram: 2, out_queue: 2 };
+            machine.mem.dram.queue = 3;
+            machine.mem.dram.return_queue = 2;
+            machine.mem.dram.dual_command_bus = false;
+            machine.mem.dram.scheduler = scheduler;
+            machine.noc.input_queue = 4;
+        }
+        if let Some(device) = device {
+            machine.mem.dram.control = Some(driven(DEVICES[device], if tiny { 4 } else { 64 }));
+        }
+        let map = machine.mem.map.clone();
+        let mut at = 0;
+        let sent: Vec<_> = steps.iter().enumerate().map(|(token, step)| {
+            at += step.gap;
+            let whole = step.sectors.count_ones() > 1;
+            let first = u64::from(step.sectors.trailing_zeros()) * 32;
+            let addr = step.line * 128 + if whole { 0 } else { first };
+            (at, packet(&map, addr, step.op, step.sectors, if whole { u32::MAX } else { step.bytes }, token as u32))
+        }).collect();
+        let end = at + 60_000;
+        let run = |spans: &[u64], skip: bool| {
+            let (mut unit, mut out) = (partition(&machine), outbox());
+            let mut spans = spans.iter().cycle();
+            let (mut now, mut next, mut got) = (0, 0, Vec::new());
+            // Credits return 50 cycles after an answer left; they are delivered once the span before them is over.
+            let mut credits: Vec<(u64, u16)> = Vec::new();
+            while now < end {
+                let idle = next == sent.len() && credits.is_empty() && unit.next_event() == Cycle::NEVER;
+                let until = if idle { end } else { (now + spans.next().unwrap().min(&50)).min(end) };
+                while next < sent.len() && sent[next].0 < until {
+                    deliver(&mut unit, sent[next].0, sent[next].1);
+                    next += 1;
+                }
+                for (at, slice) in credits.extract_if(.., |(at, _)| *at < until) {
+                    unit.deliver(LinkId(30 + slice), Cycle(at), &Payload::Credit(Credit { queue: slice, count: 1 }));
+                }
+                unit.run(Cycle(until), skip, &mut out);
+                for (at, answer) in answers(&mut out) {
+                    credits.push((at + 50, answer.slice.0));
+                    got.push((at, answer));
+                }
+                now = until;
+            }
+            unit.settle(Cycle(end));
+            (got, unit)
+        };
+        let (got, unit) = run(&spans, true);
+        let (again, other) = run(&[1, 3], false);
+        prop_assert_eq!(&got, &again);
+        for (a, b) in unit.slices().zip(other.slices()) {
+            prop_assert_eq!(a.counters(), b.counters());
+        }
+        prop_assert_eq!(counts(&unit), counts(&other));
+        prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
+
+        // Sums over both ends: every sector of every request comes back once, under the request's name and to its sender.
+        let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors.0)).collect();
+        for (_, answer) in &got {
+            let asked = &sent[answer.token as usize].1;
+            prop_assert_eq!((answer.port, answer.op, answer.slice, answer.addr.line()), (asked.port, asked.op, asked.slice, asked.addr.line()));
+            let left = open.get_mut(&answer.token).unwrap();
+            prop_assert_eq!(*left & answer.sectors.0, answer.sectors.0);
+            *left &= !answer.sectors.0;
+        }
+        prop_assert!(open.values().all(|left| *left == 0));
+        let total = |of: fn(&crate::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
+        let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
+        prop_assert_eq!(total(|c| c.accesses), asked);
+        let (burst_bytes, _) = machine.mem.dram.burst();
+        let bursts = if line_cache { 128 / burst_bytes } else { 1 };
+        let count = |name: &str| counts(&unit).0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
+        prop_assert_eq!(count("reads") + count("forwarded"), total(|c| c.fetches) * bursts);
+        let (written, sectors) = (count("writes") + count("coalesced"), total(|c| c.write_backs));
+        // Writes that were sent on: those that missed, and others that found their line on its way.
+        let writes = sent.iter().filter(|(_, p)| p.op == MemOp::Write).map(|(_, p)| if line_cache { 4 } else { u64::from(p.sectors.count()) });
+        let sent_on = match machine.mem.llc.write_miss {
+            WriteMiss::WriteAllocate => (total(|c| c.write_misses + c.write_sector_misses), writes.sum()),
+            _ => (0, 0),
+        };
+        let (least, most) = (sectors + sent_on.0, sectors + sent_on.1);
+        prop_assert!(written <= most && written * burst_bytes >= least * 32, "{written} bursts for {least} to {most} sectors");
+        prop_assert!(burst_bytes > 32 || (least..=most).contains(&written));
+        let pending = count("reads") + count("writes");
+        prop_assert!(device.is_none() || count("row_hits") + count("row_misses") + count("row_conflicts") == pending);
+        prop_assert_eq!(unit.channel().occupancy(), 0);
+        prop_assert_eq!(total(|c| c.kinds_sum()), asked);
+    }
+}
+
+impl crate::llc::LlcCounters {
+    fn kinds_sum(&self) -> u64 {
+        let reads = self.read_hits + self.read_misses + self.read_sector_misses;
+        reads + self.write_hits + self.write_misses + self.write_sector_misses + self.pending_hits
+    }
+}
+
+#[test]
+fn a_slice_is_numbered_over_the_chip() {
+    let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, PORTS);
+    assert_eq!(unit.slices().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
+}

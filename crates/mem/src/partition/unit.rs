@@ -1,0 +1,115 @@
+//! The contract of a unit: messages, spans, cuts and counters of a partition.
+
+use crate::dram::Clocked;
+use warpshard_base::{Cycle, LinkId, prefetch};
+use warpshard_engine::Unit;
+use warpshard_protocol::{EventKind, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
+use warpshard_stats::components::APPLICATION_LLC;
+
+use super::{Channel, Partition, PartitionDecision, each};
+
+impl Unit for Partition {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = PartitionDecision;
+
+    // Called for every message, from one loop: nearly all are requests, which are copied once, from where they lie.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        if let Payload::Mem(packet) = payload {
+            self.deliver_request(link, at, packet);
+        } else {
+            self.deliver_other(link, at, *payload);
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.channel.prefetch_arrays();
+        for side in &self.arbiter.slice_ports {
+            if side.due < until {
+                side.slice.prefetch();
+            }
+        }
+        self.expect_data();
+        if skip {
+            self.run_events(until, out);
+        } else {
+            self.run_cycles(until, out);
+        }
+        self.watch_stalls();
+        self.catch_up();
+    }
+
+    #[inline]
+    fn prefetch(&self, deep: bool) {
+        if !deep {
+            prefetch(self);
+            return;
+        }
+        prefetch(&*self.arbiter.slice_ports);
+        self.arbiter.delayed.prefetch();
+        self.channel.prefetch();
+    }
+
+    #[inline]
+    fn next_event(&self) -> Cycle {
+        self.arbiter.slices_due.min(self.arbiter.dram_due).min(self.copied).max(self.arbiter.now)
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
+        self.pass(at);
+        self.catch_up();
+        self.settle_stalls();
+        // Edges before the present's are past; the open span of a full queue is split behind them.
+        let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
+        if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {
+            each!(&mut self.channel, channel => channel.count_full(past.0 - since.0));
+            self.arbiter.full_since = Some(past);
+        }
+        self.channel.settle(past);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        let id = u32::from(self.arbiter.id.0);
+        for slice in self.slices() {
+            visitor.component("llc", u32::from(slice.id().0));
+            visitor.counters(&slice.counters());
+            let applications = slice.applications();
+            for (number, counters) in (u32::from(slice.id().0) * applications.len() as u32..).zip(applications) {
+                visitor.component(APPLICATION_LLC, number);
+                visitor.counters(counters);
+            }
+        }
+        visitor.component("dram", id);
+        self.channel.visit_counters(&mut |info, value| visitor.counter(info, value));
+        let banks = self.channel.bank_counters();
+        for (bank, counters) in (id * banks.len() as u32..).zip(banks) {
+            visitor.component("dram_bank", bank);
+            visitor.counters(counters);
+        }
+        visitor.component("stall", id);
+        visitor.counters(&self.stalls);
+    }
+
+    fn apply(&mut self, _: Cycle, PartitionDecision::Leave(lines): &PartitionDecision) {
+        self.leave(lines);
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for slice in self.slices() {
+            slice.waiting(&mut lines);
+        }
+        let inside = self.channel.occupancy();
+        if inside + self.arbiter.delayed.len() > 0 {
+            lines.push(format!("{} requests on the way to DRAM, {inside} in the channel", self.arbiter.delayed.len()));
+        }
+        lines
+    }
+}

@@ -1,0 +1,112 @@
+//! Errors of a kernel model: where the problem is, and how to correct it.
+
+use std::fmt;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// Line of the file, from 1; 0 when it concerns no line.
+    pub line: u32,
+    /// The key that it concerns, as written; empty when none.
+    pub key: Box<str>,
+    /// What is wrong, as a lower-case sentence.
+    pub message: String,
+    /// The value given, as written; empty when there is none.
+    pub given: String,
+    /// What is allowed there; empty when it cannot be listed.
+    pub allowed: Vec<String>,
+    /// What to do.
+    pub help: String,
+}
+
+impl Problem {
+    /// A problem with `key` in `line`.
+    pub(super) fn new(line: u32, key: &str, message: impl Into<String>) -> Self {
+        Self { line, key: key.into(), message: message.into(), ..Self::default() }
+    }
+
+    /// Adds the value given.
+    pub(super) fn given(mut self, given: impl Into<String>) -> Self {
+        self.given = given.into();
+        self
+    }
+
+    /// Adds what is allowed there.
+    pub(super) fn allowed<S: Into<String>>(mut self, allowed: impl IntoIterator<Item = S>) -> Self {
+        self.allowed = allowed.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds what to do.
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// A model that cannot be run, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ModelError {
+    /// The file, or the built-in model's name.
+    pub file: String,
+    /// At least one problem, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl ModelError {
+    /// An error of `problems`, ordered by line, without duplicates.
+    pub(super) fn new(file: &str, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| problem.line);
+        let mut unique: Vec<Problem> = Vec::new();
+        for problem in problems {
+            if !unique.contains(&problem) {
+                unique.push(problem);
+            }
+        }
+        Self { file: file.to_owned(), problems: unique }
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}", self.file)?;
+            if problem.line > 0 {
+                write!(f, ":{}", problem.line)?;
+            }
+            write!(f, ": ")?;
+            if !problem.key.is_empty() {
+                write!(f, "`{}`: ", problem.key)?;
+            }
+            write!(f, "{}", problem.message)?;
+            if !problem.given.is_empty() {
+                write!(f, "\n  given: {}", problem.given)?;
+            }
+            if !problem.allowed.is_empty() {
+                write!(f, "\n  allowed: {}", problem.allowed.join(", "))?;
+            }
+            if !problem.help.is_empty() {
+                write!(f, "\n  help: {}", problem.help)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The candidate that `word` was probably meant to be.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
+    let (distance, candidate) = scored.min_by_key(|&(distance, _)| distance)?;
+    (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(candidate)
+}
+
+/// "did you mean `x`?", or `otherwise` when nothing is near.
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
+    match nearest(word, candidates) {
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None => otherwise.to_owned(),
+    }
+}

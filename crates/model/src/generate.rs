@@ -1,0 +1,370 @@
+//! Executes a compiled kernel and writes down what each warp does.
+//!
+//! A CTA depends on the seed, the launch and its index alone. A fault met on the way (a division by zero, an index beyond
+//! its buffer) is remembered as the source's failure, and the CTA gets empty streams.
+
+use std::sync::{Arc, OnceLock};
+
+use warpshard_state::{Reader, StateError, Writer};
+
+use warpshard_base::{CtaIndex, LaneMask, WARP_SIZE};
+use warpshard_workload::{AddressForm, CtaProgram, CtaSource, StreamBuilder, WarpStream};
+
+use super::address::Sum;
+use super::error::{ModelError, Problem};
+use super::program::{Access, Bound, Node, Program, Slot};
+use super::value::{Fault, Frame, Lanes, lanes, uniform};
+
+/// Longest stream of a warp, in instructions: a model that asks for more has a wrong trip count.
+pub(super) const MAX_WARP_INSTRUCTIONS: u32 = 1 << 24;
+/// Instructions of all warps of a CTA, which are in memory together; 1 to 4 GiB where they all are accesses.
+const MAX_CTA_INSTRUCTIONS: u32 = 1 << 26;
+
+/// Generates the CTAs of one kernel launch.
+#[derive(Debug)]
+pub(super) struct Generator {
+    program: Arc<Program>,
+    /// The one program of a kernel whose CTAs are all alike.
+    alike: OnceLock<Arc<CtaProgram>>,
+    failure: OnceLock<Problem>,
+}
+
+impl Generator {
+    /// A generator of `program`'s CTAs.
+    pub(super) fn new(program: Arc<Program>) -> Self {
+        Self { program, alike: OnceLock::new(), failure: OnceLock::new() }
+    }
+
+    /// What went wrong, if anything did.
+    pub(super) fn problem(&self) -> Option<&Problem> {
+        self.failure.get()
+    }
+
+    fn generate(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        let program = &*self.program;
+        let warps = match warps(program, index) {
+            Ok(warps) => warps,
+            Err(trouble) => {
+                let _ = self.failure.set(trouble.describe(program, index));
+                vec![WarpStream::default(); program.threads.len()].into()
+            }
+        };
+        Arc::new(CtaProgram { code: Arc::clone(&program.code), warps, ..CtaProgram::default() })
+    }
+}
+
+impl CtaSource for Generator {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        if self.program.sharing.ctas { Arc::clone(self.alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn blocks(&self) -> Option<&[u32]> {
+        Some(&self.program.blocks)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.problem().map(|problem| ModelError::new(&self.program.file, vec![problem.clone()]).to_string())
+    }
+}
+
+/// What stopped a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Fault(Fault),
+    Outside { index: i64, limit: i64 },
+    Count(i64),
+    TooLong,
+    CtaTooLong,
+}
+
+/// What stopped a warp, and where: an index into [`Program::origins`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trouble {
+    origin: u32,
+    warp: u32,
+    cause: Cause,
+}
+
+impl Trouble {
+    fn describe(self, program: &Program, cta: CtaIndex) -> Problem {
+        let origin = &program.origins[self.origin as usize];
+        let cause = match self.cause {
+            Cause::Fault(fault) => fault.to_string(),
+            Cause::Outside { index, limit } => {
+                format!("element {index} lies outside of the buffer, whose last element for this width is {}", limit - 1)
+            }
+            Cause::Count(count) => format!("a trip count of {count}"),
+            Cause::TooLong => format!("the warp executes more than {MAX_WARP_INSTRUCTIONS} instructions"),
+            Cause::CtaTooLong => format!("the warps of the CTA execute more than {MAX_CTA_INSTRUCTIONS} instructions"),
+        };
+        let place = format!("this happens in kernel {} (launch {}), {cta}, warp {}", program.info.name, program.launch, self.warp);
+        Problem::new(origin.line, &origin.key, cause).given(&origin.text).help(place)
+    }
+}
+
+/// The streams of one CTA.
+fn warps(program: &Program, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble> {
+    let grid = program.info.grid;
+    let mut frame = Frame {
+        uniform: vec![0; usize::from(program.uniform_slots)],
+        places: &[],
+        lanes: vec![[0; WARP_SIZE as usize]; usize::from(program.lane_slots - lanes::COUNT)],
+        seed: program.seed,
+        kernel: program.launch,
+        occurrence: 0,
+    };
+    frame.uniform[usize::from(uniform::CTA)] = i64::from(cta.0);
+    frame.uniform[usize::from(uniform::CTA_X)] = i64::from(cta.0 % grid.x);
+    frame.uniform[usize::from(uniform::CTA_Y)] = i64::from(cta.0 / grid.x % grid.y);
+    frame.uniform[usize::from(uniform::CTA_Z)] = i64::from(cta.0 / grid.x / grid.y);
+    let mut walk = Walk { program, frame, builder: StreamBuilder::default(), live: LaneMask(0), warp: 0, before: 0 };
+    let count = program.threads.len();
+    let mut streams: Vec<WarpStream> = Vec::with_capacity(count);
+    for warp in 0..count {
+        if warp > 0 && program.sharing.warps {
+            streams.push(streams[0].clone());
+        } else {
+            let stream = walk.warp(warp)?;
+            walk.before += stream.len();
+            streams.push(stream);
+        }
+    }
+    Ok(streams.into())
+}
+
+struct Walk<'p> {
+    program: &'p Program,
+    frame: Frame<'p>,
+    builder: StreamBuilder,
+    /// Lanes whose threads have not ended.
+    live: LaneMask,
+    warp: usize,
+    /// Instructions of the warps before.
+    before: u32,
+}
+
+fn and(a: LaneMask, b: LaneMask) -> LaneMask {
+    LaneMask(a.0 & b.0)
+}
+
+fn without(a: LaneMask, b: LaneMask) -> LaneMask {
+    LaneMask(a.0 & !b.0)
+}
+
+impl Walk<'_> {
+    fn warp(&mut self, warp: usize) -> Result<WarpStream, Trouble> {
+        self.warp = warp;
+        self.live = LaneMask(self.program.threads[warp]);
+        self.frame.uniform[usize::from(uniform::WARP)] = warp as i64;
+        self.frame.uniform[usize::from(uniform::COUNT)..].fill(0);
+        self.frame.places = &self.program.places[warp];
+        self.frame.lanes.fill([0; WARP_SIZE as usize]);
+        self.frame.occurrence = 0;
+        let program = self.program;
+        self.nodes(&program.body, self.live)?;
+        Ok(self.builder.finish())
+    }
+
+    fn trouble(&self, origin: u32, cause: Cause) -> Trouble {
+        Trouble { origin, warp: self.warp as u32, cause }
+    }
+
+    fn select(&mut self, bound: &Bound, mask: LaneMask) -> Result<LaneMask, Trouble> {
+        if let Some(comparison) = &bound.comparison {
+            let pattern = &self.program.patterns[comparison.patterns[self.warp] as usize];
+            if let Some(chosen) = comparison.select(&mut self.frame, pattern, mask) {
+                return Ok(chosen);
+            }
+        }
+        bound.value.select(&mut self.frame, mask).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
+    }
+
+    fn scalar(&mut self, bound: &Bound) -> Result<i64, Trouble> {
+        bound.value.scalar(&mut self.frame).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
+    }
+
+    /// Executes `nodes` for the lanes of `mask` that live.
+    fn nodes(&mut self, nodes: &[Node], mask: LaneMask) -> Result<(), Trouble> {
+        let program = self.program;
+        for node in nodes {
+            let mask = and(mask, self.live);
+            if mask.0 == 0 {
+                return Ok(());
+            }
+            match node {
+                Node::Stretch(range) => {
+                    let indices = &program.stretches[range.start as usize..range.end as usize];
+                    self.stretch(indices, mask);
+                }
+                Node::Predicated { index, when } => {
+                    let mask = self.select(when, mask)?;
+                    self.builder.op(*index, mask);
+                }
+                Node::Access { index, access, when } => {
+                    let mask = match when {
+                        Some(when) => self.select(when, mask)?,
+                        None => mask,
+                    };
+                    self.access(*index, &program.accesses[*access as usize], mask)?;
+                }
+                Node::Exit { index, when } => {
+                    let mask = match when {
+                        Some(when) => self.select(when, mask)?,
+                        None => mask,
+                    };
+                    self.builder.op(*index, mask);
+                    self.live = without(self.live, mask);
+                }
+                Node::Let { slot, value } => self.assign(*slot, value, mask)?,
+                Node::Loop { .. } => self.repeat(node, mask)?,
+                Node::If { .. } => self.choose(node, mask)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn stretch(&mut self, indices: &[u32], mask: LaneMask) {
+        if mask == LaneMask::FULL {
+            self.builder.ops(indices);
+        } else {
+            for &index in indices {
+                self.builder.op(index, mask);
+            }
+        }
+    }
+
+    fn assign(&mut self, slot: Slot, value: &Bound, mask: LaneMask) -> Result<(), Trouble> {
+        match slot {
+            Slot::Uniform(slot) => self.frame.uniform[usize::from(slot)] = self.scalar(value)?,
+            Slot::Lane(slot) => {
+                let mut values = [0; WARP_SIZE as usize];
+                let done = value.value.lanes(&mut self.frame, mask, &mut values);
+                done.map_err(|fault| self.trouble(value.origin, Cause::Fault(fault)))?;
+                let kept = &mut self.frame.lanes[usize::from(slot - lanes::COUNT)];
+                for lane in mask.iter() {
+                    kept[lane as usize] = values[lane as usize];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, node: &Node, mask: LaneMask) -> Result<(), Trouble> {
+        let Node::Loop { counter, count, body, step, branch, bracket } = node else { return Ok(()) };
+        let mut counts = [0; WARP_SIZE as usize];
+        if count.varies {
+            let done = count.value.lanes(&mut self.frame, mask, &mut counts);
+            done.map_err(|fault| self.trouble(count.origin, Cause::Fault(fault)))?;
+        } else {
+            counts = [self.scalar(count)?; WARP_SIZE as usize];
+        }
+        if let Some(lane) = mask.iter().find(|&lane| counts[lane as usize] < 0) {
+            return Err(self.trouble(count.origin, Cause::Count(counts[lane as usize])));
+        }
+        if let Some(bracket) = bracket {
+            self.builder.op(bracket.open, mask);
+        }
+        let uniform_count = (!count.varies).then_some(counts[0]);
+        let staying = |iteration: i64, live: LaneMask| {
+            let wanted = match uniform_count {
+                Some(count) => LaneMask(if iteration < count { u32::MAX } else { 0 }),
+                None => LaneMask((0..WARP_SIZE).fold(0, |bits, lane| bits | u32::from(counts[lane as usize] > iteration) << lane)),
+            };
+            and(and(wanted, mask), live)
+        };
+        let mut iteration = 0;
+        let mut active = staying(0, self.live);
+        while active.0 != 0 {
+            if self.builder.instructions() > MAX_WARP_INSTRUCTIONS {
+                return Err(self.trouble(count.origin, Cause::TooLong));
+            }
+            if self.before + self.builder.instructions() > MAX_CTA_INSTRUCTIONS {
+                return Err(self.trouble(count.origin, Cause::CtaTooLong));
+            }
+            self.frame.uniform[usize::from(*counter)] = iteration;
+            self.nodes(body, active)?;
+            active = and(active, self.live);
+            if active.0 == 0 {
+                break;
+            }
+            self.stretch(step, active);
+            iteration += 1;
+            active = staying(iteration, active);
+            self.builder.op(*branch, active);
+        }
+        let left = and(mask, self.live);
+        if let Some(bracket) = bracket.filter(|_| left.0 != 0) {
+            self.builder.op(bracket.close, left);
+        }
+        Ok(())
+    }
+
+    fn choose(&mut self, node: &Node, mask: LaneMask) -> Result<(), Trouble> {
+        let Node::If { condition, branch, then, skip, otherwise, bracket } = node else { return Ok(()) };
+        let taken = self.select(condition, mask)?;
+        let rest = without(mask, taken);
+        if let Some(bracket) = bracket {
+            self.builder.op(bracket.open, mask);
+        }
+        self.builder.op(*branch, rest);
+        if taken.0 != 0 {
+            self.nodes(then, taken)?;
+            let left = and(taken, self.live);
+            if let Some(skip) = skip.filter(|_| left.0 != 0) {
+                self.builder.op(skip, left);
+            }
+        }
+        if rest.0 != 0 {
+            self.nodes(otherwise, rest)?;
+        }
+        let left = and(mask, self.live);
+        if let Some(bracket) = bracket.filter(|_| left.0 != 0) {
+            self.builder.op(bracket.close, left);
+        }
+        Ok(())
+    }
+
+    fn access(&mut self, index: u32, access: &Access, mask: LaneMask) -> Result<(), Trouble> {
+        if mask.0 == 0 {
+            self.builder.op(index, mask);
+            return Ok(());
+        }
+        let faulty = |warp: usize, fault| Trouble { origin: access.origin, warp: warp as u32, cause: Cause::Fault(fault) };
+        let base = access.index.base(&mut self.frame).map_err(|fault| faulty(self.warp, fault))?;
+        let pattern = &self.program.patterns[access.patterns[self.warp] as usize];
+        if mask == LaneMask::FULL && access.index.varying.is_empty() && pattern.form != AddressForm::List {
+            for extreme in [pattern.least, pattern.greatest] {
+                self.element(access, base.checked_add(extreme))?;
+            }
+            let first = self.element(access, base.checked_add(pattern.offsets[0]))?;
+            self.builder.prepared(index, pattern.form, first, &pattern.tail);
+            return Ok(());
+        }
+        let mut offsets: Lanes = pattern.offsets;
+        Sum::spread(&access.index.varying, &mut self.frame, mask, &mut offsets).map_err(|fault| faulty(self.warp, fault))?;
+        let mut addresses = [0; WARP_SIZE as usize];
+        let lanes = mask.count() as usize;
+        for (slot, lane) in addresses.iter_mut().zip(mask.iter()) {
+            *slot = self.element(access, base.checked_add(offsets[lane as usize]))?;
+        }
+        self.builder.access(index, mask, &addresses[..lanes]);
+        Ok(())
+    }
+
+    /// The address of an element, which must lie in its buffer.
+    #[inline]
+    fn element(&self, access: &Access, index: Option<i64>) -> Result<u64, Trouble> {
+        let index = index.unwrap_or(i64::MAX);
+        if index < 0 || index >= access.limit {
+            return Err(self.trouble(access.origin, Cause::Outside { index, limit: access.limit }));
+        }
+        Ok(access.base + (index * access.element_bytes) as u64)
+    }
+}

@@ -1,0 +1,167 @@
+//! What a launch needs, evaluated: grid, block, shared memory, and where buffers lie.
+
+use warpshard_base::{Addr, AppId, StreamId};
+use warpshard_workload::{Dim3, KernelInfo, MemSpace};
+
+use super::error::{Problem, suggest};
+use super::schema::{BufferText, KernelText};
+use super::text::Formula;
+use super::value::{Meaning, Value, bind};
+
+/// Buffers without an address of their own are laid out from here, where the CUDA driver puts them too.
+const GLOBAL_BASE: u64 = 0x7f00_0000_0000;
+/// Alignment of such buffers, in bytes: a page of device memory.
+const GLOBAL_ALIGN: u64 = 2 << 20;
+/// Alignment of shared arrays, in bytes: the widest access.
+const SHARED_ALIGN: u64 = 16;
+/// Addresses lie below this: 47 bits.
+const ADDRESS_END: u64 = 1 << 47;
+/// Windows of shared and local memory for generic accesses.
+const SHARED_BASE: u64 = 0x7fe0_0000_0000;
+const LOCAL_BASE: u64 = 0x7fe0_0200_0000;
+/// Most bytes of local memory of a thread.
+const LOCAL_END: u64 = 1 << 14;
+
+/// Names with known values, the later ones hiding none.
+pub(super) type Constants = Vec<(String, i64)>;
+
+/// A region of memory with its place.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    /// Its name.
+    pub(super) name: String,
+    /// Global, shared or local.
+    pub(super) space: MemSpace,
+    /// First byte: a device address, or an offset into the CTA's shared memory or the thread's local memory.
+    pub(super) base: u64,
+    /// Elements.
+    pub(super) elements: i64,
+    /// Bytes of an element.
+    pub(super) element_bytes: i64,
+    /// Whether the host copies it to the device before the first launch.
+    pub(super) copy: bool,
+}
+
+impl Buffer {
+    /// Its length in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.elements * self.element_bytes) as u64
+    }
+}
+
+/// The value of a formula over constants.
+pub(super) fn constant(formula: &Formula, constants: &Constants) -> Result<i64, Problem> {
+    let resolve = |name: &str| match constants.iter().find(|(known, _)| known == name) {
+        Some(&(_, value)) => Ok(Meaning::Const(value)),
+        None => Err(unknown(name, constants.iter().map(|(known, _)| known.as_str()))),
+    };
+    match bind(&formula.expr, &resolve) {
+        Ok(Value::Const(value)) => Ok(value),
+        Ok(_) => Err(formula.problem("draws are not possible here").help("this value is fixed before the run starts")),
+        Err(problem) => Err(formula.place(problem)),
+    }
+}
+
+/// The problem with a name that nothing defines; its place is still to be filled in.
+pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    let help = suggest(name, known.iter().copied(), "use one of the names above, or declare it under [parameters]");
+    Problem::new(0, "", format!("`{name}` has no value here")).allowed(known).help(help)
+}
+
+/// The value of a formula, which must lie in `low..=high`.
+pub(super) fn bounded(formula: &Formula, constants: &Constants, low: i64, high: i64) -> Result<i64, Problem> {
+    let value = constant(formula, constants)?;
+    if (low..=high).contains(&value) {
+        return Ok(value);
+    }
+    let given = if formula.text == value.to_string() { formula.text.clone() } else { format!("{} = {value}", formula.text) };
+    let problem = Problem::new(formula.line, &formula.key, "out of range").given(given).allowed([format!("{low} to {high}")]);
+    Err(problem.help("change the value, or the parameters that it follows from"))
+}
+
+fn extent(sizes: &[Formula; 3], constants: &Constants, most: i64) -> Result<Dim3, Problem> {
+    let [x, y, z] = [&sizes[0], &sizes[1], &sizes[2]].map(|size| bounded(size, constants, 1, i64::from(i32::MAX)));
+    let dim = Dim3 { x: x? as u32, y: y? as u32, z: z? as u32 };
+    if u128::from(dim.x) * u128::from(dim.y) * u128::from(dim.z) > most as u128 {
+        let problem = Problem::new(sizes[0].line, &sizes[0].key, "too many in all").given(dim.to_string());
+        return Err(problem.allowed([format!("at most {most} in all")]).help("make a dimension smaller"));
+    }
+    Ok(dim)
+}
+
+/// Lays out device buffers.
+pub(super) fn place_buffers(buffers: &[BufferText], constants: &Constants) -> Result<Vec<Buffer>, Vec<Problem>> {
+    place(buffers, constants, MemSpace::Global)
+}
+
+fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result<Vec<Buffer>, Vec<Problem>> {
+    let (mut next, align, end) = match space {
+        MemSpace::Shared => (0, SHARED_ALIGN, 1 << 20),
+        MemSpace::Local => (0, SHARED_ALIGN, LOCAL_END),
+        _ => (GLOBAL_BASE, GLOBAL_ALIGN, ADDRESS_END),
+    };
+    let mut placed = Vec::new();
+    let mut problems = Vec::new();
+    for text in texts {
+        let mut one = || -> Result<Buffer, Problem> {
+            let elements = bounded(&text.elements, constants, 1, 1 << 40)?;
+            let element_bytes = bounded(&text.element_bytes, constants, 1, 1 << 16)?;
+            let base = match &text.address {
+                Some(address) => bounded(address, constants, 0, ADDRESS_END as i64 - 1)? as u64,
+                None => next,
+            };
+            let buffer = Buffer { name: text.name.clone(), space, base, elements, element_bytes, copy: text.copy };
+            let last = base + buffer.bytes();
+            if last > end {
+                let problem = Problem::new(text.line, &text.name, "the buffer does not fit into its address space");
+                return Err(problem.given(format!("{} bytes", buffer.bytes())).help("make it smaller"));
+            }
+            if text.address.is_none() {
+                next = last.next_multiple_of(align);
+            }
+            Ok(buffer)
+        };
+        match one() {
+            Ok(buffer) => placed.push(buffer),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(placed) } else { Err(problems) }
+}
+
+/// What a launch needs, and its shared and local arrays. `registers` is 0 when the model leaves it to the body.
+pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result<(KernelInfo, Vec<Buffer>), Vec<Problem>> {
+    let shared = place(&text.shared, constants, MemSpace::Shared)?;
+    let used = shared.last().map_or(0, |array| array.base + array.bytes());
+    let info = || -> Result<KernelInfo, Problem> {
+        let shared_bytes = match &text.shared_bytes {
+            Some(formula) => bounded(formula, constants, used as i64, 1 << 20)?,
+            None => used as i64,
+        };
+        let registers = match &text.registers {
+            Some(formula) => bounded(formula, constants, 1, i64::from(super::registers::LIMIT))?,
+            None => 0,
+        };
+        Ok(KernelInfo {
+            name: text.name.clone(),
+            id,
+            grid: extent(&text.grid, constants, i64::from(i32::MAX))?,
+            block: extent(&text.block, constants, 1024)?,
+            shared_bytes: shared_bytes as u32,
+            registers: registers as u32,
+            app: AppId(0),
+            stream: StreamId(bounded(&text.stream, constants, 0, i64::MAX)? as u64),
+            after: Vec::new(),
+            shared_base: Addr(SHARED_BASE),
+            local_base: Addr(LOCAL_BASE),
+            gpu: None,
+            copy: None,
+        })
+    };
+    let local = place(&text.local, constants, MemSpace::Local)?;
+    let info = info().map_err(|problem| vec![problem])?;
+    Ok((info, shared.into_iter().chain(local).collect()))
+}

@@ -1,0 +1,38 @@
+//! Kernel models: kernels described as small programs in TOML, generated CTA by CTA from a seed.
+//!
+//! Input: the text of a model (`docs/models.md` describes the format), parameter values, a seed. Output: a [`Workload`](super::Workload) whose
+//! kernels generate each CTA from (seed, kernel, CTA) alone, so the order in which CTAs are requested does not matter.
+//!
+//! Order of work: `text` walks the TOML with positions and refuses what `keys` does not list, `schema` turns it into steps, `expr` parses formulas, `compile` lays
+//! steps out as static instructions (`operation`, `ops`, `registers`) and binds formulas to frame slots (`scope`, `value`,
+//! `address`), `generate`
+//! executes the resulting `program` once per warp; `write` emits any model as an Accel-Sim trace.
+#![forbid(unsafe_code)]
+
+mod address;
+mod builtin;
+mod compile;
+mod error;
+mod expr;
+mod generate;
+mod json_schema;
+mod kernel;
+mod keys;
+mod load;
+mod operation;
+mod ops;
+mod program;
+mod registers;
+mod schema;
+mod scope;
+mod step;
+mod text;
+mod value;
+mod write;
+
+pub use builtin::{builtin, builtin_model, builtin_names};
+pub use error::{ModelError, Problem};
+pub use error::{nearest, suggest};
+pub use json_schema::json_schema;
+pub use load::{Model, ModelKernel, load};
+pub use write::write_trace;

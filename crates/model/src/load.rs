@@ -1,0 +1,246 @@
+//! From the text of a model to a workload.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use warpshard_base::{CtaIndex, KernelIndex};
+use warpshard_workload::{Command, CtaSource, Kernel, KernelInfo, Workload};
+
+use super::compile::{self, Compiled, Launch};
+use super::error::{ModelError, Problem, suggest};
+use super::expr;
+use super::generate::Generator;
+use super::kernel::{Constants, bounded, constant, needs, place_buffers};
+use super::schema::{self, ModelText};
+use super::scope;
+use super::text::{Formula, Reader};
+
+/// Most launches of a model: kernels are numbered in 16 bits.
+const MAX_LAUNCHES: usize = 1 << 16;
+
+/// Most static instructions of all launches of a model together: each launch has code of its own, of a few hundred bytes per
+/// instruction.
+const MAX_INSTRUCTIONS: usize = 1 << 20;
+
+/// A kernel launch of a model, with what a trace needs beyond the workload.
+#[derive(Clone, Debug)]
+pub struct ModelKernel {
+    /// Needs, names and CTAs.
+    pub kernel: Kernel,
+    /// The Volta mnemonic of each static instruction, in the order of [`warpshard_workload::CtaProgram::code`].
+    pub mnemonics: Arc<[String]>,
+}
+
+/// A loaded model.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The model's name.
+    pub name: String,
+    /// What it computes, in a sentence.
+    pub summary: String,
+    /// The published figures that it was fitted to, as the file names them.
+    pub fitted_to: Vec<String>,
+    /// Its parameters with the values that they have, in the order of the file.
+    pub parameters: Vec<(String, i64)>,
+    /// Copies and launches in program order.
+    pub commands: Vec<Command>,
+    /// The launched kernels.
+    pub kernels: Vec<ModelKernel>,
+}
+
+/// Loads the model in `path`; `overrides` are parameter names and the values (integers or formulas) that replace their defaults.
+///
+/// The first and the last CTA of each launch are generated at once, so that mistakes in formulas are found here.
+pub fn load(path: &Path, seed: u64, overrides: &[(String, String)]) -> Result<Workload, ModelError> {
+    Model::load(path, seed, overrides).map(|model| model.workload())
+}
+
+impl Model {
+    /// Loads the model in `path`; see [`load`].
+    pub fn load(path: &Path, seed: u64, overrides: &[(String, String)]) -> Result<Self, ModelError> {
+        let file = path.display().to_string();
+        match warpshard_config::input::read_text(path) {
+            Ok(text) => Self::from_text(&file, &text, seed, overrides),
+            Err(error) => {
+                let problem = Problem::new(0, "", format!("the model cannot be read: {error}"));
+                Err(ModelError::new(&file, vec![problem.help("name a built-in model, or the path of a .toml file")]))
+            }
+        }
+    }
+
+    /// Loads a model from its text; `file` names it in messages.
+    pub fn from_text(file: &str, text: &str, seed: u64, overrides: &[(String, String)]) -> Result<Self, ModelError> {
+        let mut reader = Reader::new(text);
+        let model = schema::read(&mut reader, text);
+        if !reader.problems.is_empty() {
+            return Err(ModelError::new(file, reader.problems));
+        }
+        Self::build(file, &model, seed, overrides).map_err(|problems| ModelError::new(file, problems))
+    }
+
+    /// The workload that a run executes.
+    pub fn workload(&self) -> Workload {
+        Workload {
+            name: self.name.clone(),
+            commands: self.commands.clone(),
+            kernels: self.kernels.iter().map(|kernel| kernel.kernel.clone()).collect(),
+            applications: Vec::new(),
+            notes: Vec::new(),
+            homes: Vec::new(),
+        }
+    }
+
+    /// Checks, lays out and compiles what `model` says.
+    fn build(file: &str, model: &ModelText, seed: u64, overrides: &[(String, String)]) -> Result<Self, Vec<Problem>> {
+        let parameters = parameters(model, overrides)?;
+        let broken = model.require.iter().filter_map(|rule| required(rule, &parameters));
+        let broken: Vec<Problem> = broken.collect();
+        if !broken.is_empty() {
+            return Err(broken);
+        }
+        let buffers = place_buffers(&model.buffers, &parameters)?;
+        let copied = buffers.iter().filter(|buffer| buffer.copy);
+        let mut commands: Vec<Command> =
+            copied.map(|buffer| Command::CopyToDevice { addr: warpshard_base::Addr(buffer.base), bytes: buffer.bytes() }).collect();
+        let mut kernels: Vec<ModelKernel> = Vec::new();
+        let mut instructions = 0;
+        let mut problems = Vec::new();
+        for text in &model.kernels {
+            let on_chip = || text.shared.iter().chain(&text.local);
+            let known =
+                |name: &str| buffers.iter().any(|buffer| buffer.name == name) || on_chip().filter(|other| other.name == name).count() > 1;
+            let clashes = on_chip().filter(|array| known(&array.name));
+            let clashes = clashes.map(|array| Problem::new(array.line, &array.name, "a buffer has the same name"));
+            let before = problems.len();
+            problems.extend(clashes.map(|problem| problem.help("choose another name for the array")));
+            if problems.len() > before {
+                continue;
+            }
+            let launches = bounded(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
+            for launch in 0..launches {
+                let mut constants = parameters.clone();
+                constants.push(("launch".to_owned(), launch));
+                let number = kernels.len() as u64;
+                let built = needs(text, number + 1, &constants).and_then(|(info, mut known)| {
+                    known.extend(buffers.iter().cloned());
+                    constants.extend(sizes(&info));
+                    let launch = Launch { file, model, kernel: text, constants: &constants, buffers: &known, launch: number, seed };
+                    let compiled = compile::compile(launch, info)?;
+                    kernel(compiled)
+                });
+                match built {
+                    Ok(kernel) => {
+                        if kernels.len() >= MAX_LAUNCHES {
+                            return Err(vec![text.launches.problem(format!("more than {MAX_LAUNCHES} launches in all"))]);
+                        }
+                        instructions += kernel.mnemonics.len();
+                        if instructions > MAX_INSTRUCTIONS {
+                            let all = format!("the code of all launches has more than {MAX_INSTRUCTIONS} static instructions");
+                            return Err(vec![text.launches.problem(all).help("reduce the launches, or simulate them in parts")]);
+                        }
+                        commands.push(Command::Launch(KernelIndex(kernels.len() as u16)));
+                        kernels.push(kernel);
+                    }
+                    Err(found) => {
+                        problems.extend(found);
+                        break;
+                    }
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Self {
+            name: model.name.clone(),
+            summary: model.summary.clone(),
+            fitted_to: model.fitted_to.clone(),
+            parameters,
+            commands,
+            kernels,
+        })
+    }
+}
+
+/// Parameter values: defaults in the order of the file, each over those before it, replaced by overrides.
+fn parameters(model: &ModelText, overrides: &[(String, String)]) -> Result<Constants, Vec<Problem>> {
+    let mut values = Constants::new();
+    let mut problems = Vec::new();
+    for (name, given) in overrides {
+        if !model.parameters.iter().any(|parameter| parameter.key == *name) {
+            let names = model.parameters.iter().map(|parameter| parameter.key.as_str());
+            let help = suggest(name, names.clone(), "set one of the parameters above");
+            let problem = Problem::new(0, name, "the model has no such parameter").given(given);
+            problems.push(problem.allowed(names).help(help));
+        }
+    }
+    for parameter in &model.parameters {
+        if is_reserved(&parameter.key) {
+            let problem = Problem::new(parameter.line, &parameter.key, "the name already means something in formulas");
+            problems.push(problem.help("choose another name"));
+        }
+        let given = overrides.iter().rev().find(|(name, _)| *name == parameter.key);
+        let formula = match given {
+            None => Ok(parameter.clone()),
+            Some((name, text)) => match expr::parse(text) {
+                Ok(expr) => Ok(Formula { expr, text: text.clone(), key: name.clone(), line: 0 }),
+                Err(message) => {
+                    Err(Problem::new(0, name, message).given(text).help("set an integer, or a formula over earlier parameters"))
+                }
+            },
+        };
+        match formula.and_then(|formula| constant(&formula, &values)) {
+            Ok(value) => values.push((parameter.key.clone(), value)),
+            Err(problem) => {
+                problems.push(problem);
+                values.push((parameter.key.clone(), 1));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(values) } else { Err(problems) }
+}
+
+/// The problem with a requirement that does not hold.
+fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
+    match constant(rule, parameters) {
+        Err(problem) => Some(problem),
+        Ok(0) => {
+            let mut named = Vec::new();
+            rule.expr.names(&mut |name| {
+                let known = parameters.iter().find(|(known, _)| known == name).map(|(known, value)| format!("{known} = {value}"));
+                named.extend(known.filter(|known| !named.contains(known)));
+            });
+            let problem = Problem::new(rule.line, &rule.key, format!("`{}` does not hold", rule.text)).given(named.join(", "));
+            Some(problem.help("change the parameters so that it holds"))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Whether formulas of a body give the name a meaning of its own.
+fn is_reserved(name: &str) -> bool {
+    scope::is_place(name) || name == "launch" || SIZES.contains(&name)
+}
+
+/// Names for the sizes of grid and block.
+const SIZES: [&str; 9] = ["ctas", "threads", "warps", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"];
+
+/// The values of [`SIZES`].
+fn sizes(info: &KernelInfo) -> impl Iterator<Item = (String, i64)> {
+    let (grid, block) = (info.grid, info.block);
+    let values = [info.ctas(), info.threads_per_cta(), info.warps_per_cta(), grid.x, grid.y, grid.z, block.x, block.y, block.z];
+    SIZES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), i64::from(value)))
+}
+
+/// The kernel of a compiled launch, its first and last CTA tried out.
+fn kernel(compiled: Compiled) -> Result<ModelKernel, Vec<Problem>> {
+    let info = compiled.program.info.clone();
+    let source = Arc::new(Generator::new(Arc::new(compiled.program)));
+    for cta in [0, info.ctas() - 1] {
+        source.cta(CtaIndex(cta));
+    }
+    match source.problem() {
+        Some(problem) => Err(vec![problem.clone()]),
+        None => Ok(ModelKernel { kernel: Kernel { info, source }, mnemonics: compiled.mnemonics }),
+    }
+}

@@ -1,0 +1,88 @@
+//! Register numbers for register names: each name gets as many consecutive registers as its uses need.
+
+use warpshard_workload::NO_REGISTER;
+
+/// A use of a register before numbers are given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operand {
+    /// Nothing.
+    None,
+    /// RZ, number 255.
+    Zero,
+    /// The i-th register of a name.
+    Named { name: u32, index: u32 },
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    name: String,
+    size: u32,
+    align: u32,
+    first: u32,
+}
+
+/// The names of a kernel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registers {
+    groups: Vec<Group>,
+}
+
+/// R1 holds the stack pointer by convention; numbers are given out from here.
+const FIRST: u32 = 2;
+/// Highest number of a general register, R254, plus one: R255 is RZ.
+pub(super) const LIMIT: u32 = 255;
+
+impl Registers {
+    /// Notes that `width` registers from the `index`-th of `name` are used.
+    pub(super) fn note(&mut self, name: &str, index: u32, width: u32) -> Operand {
+        if name == "rz" {
+            return Operand::Zero;
+        }
+        let at = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            self.groups.push(Group { name: name.to_owned(), size: 0, align: 1, first: 0 });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[at];
+        group.size = group.size.max(index + width);
+        group.align = group.align.max(width);
+        Operand::Named { name: at as u32, index }
+    }
+
+    /// Gives out numbers in order of first use; wide registers are aligned, as the hardware demands. Returns how many
+    /// registers a thread needs.
+    pub(super) fn assign(&mut self) -> u32 {
+        let mut next = FIRST;
+        for group in &mut self.groups {
+            group.first = next.next_multiple_of(group.align);
+            next = group.first + group.size;
+        }
+        next
+    }
+
+    /// The number of an operand, after `assign`.
+    pub(super) fn number(&self, operand: Operand) -> u16 {
+        match operand {
+            Operand::None => NO_REGISTER,
+            Operand::Zero => 255,
+            Operand::Named { name, index } => (self.groups[name as usize].first + index) as u16,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_registers_are_aligned_and_names_do_not_overlap() {
+        let mut registers = Registers::default();
+        let x = registers.note("x", 0, 1);
+        let quad = registers.note("v", 0, 4);
+        let last = registers.note("v", 3, 1);
+        let y = registers.note("y", 2, 1);
+        assert_eq!(registers.assign(), 11);
+        assert_eq!([x, quad, last, y].map(|operand| registers.number(operand)), [2, 4, 7, 10]);
+        assert_eq!(registers.number(registers.clone().note("rz", 0, 1)), 255);
+        assert_eq!(registers.number(Operand::None), NO_REGISTER);
+    }
+}

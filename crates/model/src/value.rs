@@ -1,0 +1,288 @@
+//! Bound formulas: names resolved to constants and frame slots, evaluated for a warp (once) or for its lanes.
+
+use warpshard_base::{LaneMask, Rng, WARP_SIZE};
+
+use super::error::Problem;
+use super::expr::{Expr, Op};
+
+/// One value per lane.
+pub(super) type Lanes = [i64; WARP_SIZE as usize];
+
+/// Uniform slots that every warp has; loop counters and uniform `let`s follow.
+pub(super) mod uniform {
+    pub(in super::super) const CTA: u16 = 0;
+    pub(in super::super) const CTA_X: u16 = 1;
+    pub(in super::super) const CTA_Y: u16 = 2;
+    pub(in super::super) const CTA_Z: u16 = 3;
+    pub(in super::super) const WARP: u16 = 4;
+    pub(in super::super) const COUNT: u16 = 5;
+}
+
+/// Lane slots that depend on the warp's place in the CTA alone; lane-varying `let`s follow.
+pub(super) mod lanes {
+    pub(in super::super) const LANE: u16 = 0;
+    pub(in super::super) const THREAD: u16 = 1;
+    pub(in super::super) const THREAD_X: u16 = 2;
+    pub(in super::super) const THREAD_Y: u16 = 3;
+    pub(in super::super) const THREAD_Z: u16 = 4;
+    pub(in super::super) const COUNT: u16 = 5;
+}
+
+/// A bound formula.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A number.
+    Const(i64),
+    /// A slot with one value for the warp.
+    Uniform(u16),
+    /// A slot with one value per lane.
+    Lane(u16),
+    /// An operation.
+    Binary(Op, Box<(Value, Value)>),
+    /// A draw per lane.
+    Random(Box<Value>),
+    /// A draw for the warp.
+    RandomWarp(Box<Value>),
+}
+
+/// Why a value could not be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// An undefined or overflowing operation.
+    Arithmetic(Op, i64, i64),
+    /// A draw below a number that is not positive.
+    Bound(i64),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::Arithmetic(op, a, b) => f.write_str(&op.complaint(a, b)),
+            Self::Bound(bound) => write!(f, "random({bound}); the argument must be at least 1"),
+        }
+    }
+}
+
+/// What a name means where a formula is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A number known now.
+    Const(i64),
+    /// A uniform slot.
+    Uniform(u16),
+    /// A lane slot.
+    Lane(u16),
+    /// `cta * threads + thread`, for this many threads.
+    GlobalThread(i64),
+}
+
+/// Resolves the names of `expr`; constants are folded. The place of a problem is for the caller to fill in.
+pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Problem>) -> Result<Value, Problem> {
+    Ok(match expr {
+        Expr::Int(value) => Value::Const(*value),
+        Expr::Name(name) => match resolve(name)? {
+            Meaning::Const(value) => Value::Const(value),
+            Meaning::Uniform(slot) => Value::Uniform(slot),
+            Meaning::Lane(slot) => Value::Lane(slot),
+            Meaning::GlobalThread(threads) => {
+                let base = Value::Binary(Op::Mul, Box::new((Value::Uniform(uniform::CTA), Value::Const(threads))));
+                Value::Binary(Op::Add, Box::new((base, Value::Lane(lanes::THREAD))))
+            }
+        },
+        Expr::Binary(op, sides) => match (bind(&sides.0, resolve)?, bind(&sides.1, resolve)?) {
+            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| fault(Fault::Arithmetic(*op, a, b)))?),
+            sides => Value::Binary(*op, Box::new(sides)),
+        },
+        Expr::Random { per_warp, bound } => {
+            let bound = bind(bound, resolve)?;
+            if let Value::Const(bound @ ..=0) = bound {
+                return Err(fault(Fault::Bound(bound)));
+            }
+            if *per_warp {
+                if bound.varies() {
+                    let problem = Problem::new(0, "", "random_warp draws one number for the warp, but its argument varies by lane");
+                    return Err(problem.help("use random(...), which draws for each lane"));
+                }
+                Value::RandomWarp(Box::new(bound))
+            } else {
+                Value::Random(Box::new(bound))
+            }
+        }
+    })
+}
+
+/// A fault among constants; the place is still to be filled in.
+fn fault(fault: Fault) -> Problem {
+    Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that it follows from")
+}
+
+impl Value {
+    /// Calls `see` with every node.
+    fn visit(&self, see: &mut dyn FnMut(&Self)) {
+        see(self);
+        match self {
+            Self::Binary(_, sides) => {
+                sides.0.visit(see);
+                sides.1.visit(see);
+            }
+            Self::Random(bound) | Self::RandomWarp(bound) => bound.visit(see),
+            _ => {}
+        }
+    }
+
+    fn any(&self, holds: impl Fn(&Self) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |value| found |= holds(value));
+        found
+    }
+
+    /// Whether lanes of a warp may get different values.
+    pub(super) fn varies(&self) -> bool {
+        self.any(|value| matches!(value, Self::Lane(_) | Self::Random(_)))
+    }
+
+    /// Whether it depends on nothing but the place of the thread in its CTA.
+    pub(super) fn is_fixed(&self) -> bool {
+        !self.any(|value| match value {
+            Self::Lane(slot) => *slot >= lanes::COUNT,
+            Self::Uniform(_) | Self::Random(_) | Self::RandomWarp(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether CTAs may get different values.
+    pub(super) fn differs_by_cta(&self) -> bool {
+        self.any(|value| match value {
+            Self::Uniform(slot) => *slot < uniform::WARP,
+            Self::Random(_) | Self::RandomWarp(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether warps of a CTA may get different values.
+    pub(super) fn differs_by_warp(&self) -> bool {
+        self.any(|value| match value {
+            Self::Uniform(slot) => *slot == uniform::WARP,
+            Self::Lane(slot) => (lanes::THREAD..lanes::COUNT).contains(slot),
+            Self::Random(_) | Self::RandomWarp(_) => true,
+            _ => false,
+        })
+    }
+
+    /// The value for the warp; the formula does not vary by lane.
+    pub(super) fn scalar(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
+        match self {
+            Self::Const(value) => Ok(*value),
+            Self::Uniform(slot) => Ok(frame.uniform[usize::from(*slot)]),
+            Self::Binary(op, sides) => {
+                let (a, b) = (sides.0.scalar(frame)?, sides.1.scalar(frame)?);
+                op.apply(a, b).ok_or(Fault::Arithmetic(*op, a, b))
+            }
+            Self::RandomWarp(bound) => {
+                let bound = bound.scalar(frame)?;
+                let mut rng = frame.draw();
+                positive(bound).map(|bound| rng.below(bound) as i64)
+            }
+            Self::Lane(_) | Self::Random(_) => unreachable!("a formula that varies by lane is evaluated by lane"),
+        }
+    }
+
+    /// The value of every lane in `mask`; other lanes get something.
+    pub(super) fn lanes(&self, frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
+        match self {
+            Self::Lane(slot) => *out = *frame.lane_slot(*slot),
+            Self::Binary(op, sides) => {
+                let mut right = [0; WARP_SIZE as usize];
+                sides.0.lanes(frame, mask, out)?;
+                sides.1.lanes(frame, mask, &mut right)?;
+                combine(*op, mask, out, &right)?;
+            }
+            Self::Random(bound) if matches!(**bound, Self::Const(_)) => {
+                let bound = positive(bound.scalar(frame)?)?;
+                let mut rng = frame.draw();
+                out.fill_with(|| rng.below(bound) as i64);
+            }
+            Self::Random(bound) => {
+                bound.lanes(frame, mask, out)?;
+                let mut rng = frame.draw();
+                for (lane, slot) in out.iter_mut().enumerate() {
+                    let active = mask.0 >> lane & 1 != 0;
+                    let bound = if active { positive(*slot)? } else { 1 };
+                    *slot = rng.below(bound) as i64;
+                }
+            }
+            Self::Const(_) | Self::Uniform(_) | Self::RandomWarp(_) => *out = [self.scalar(frame)?; WARP_SIZE as usize],
+        }
+        Ok(())
+    }
+
+    /// The lanes of `mask` for which the value is not 0.
+    pub(super) fn select(&self, frame: &mut Frame<'_>, mask: LaneMask) -> Result<LaneMask, Fault> {
+        if !self.varies() {
+            return Ok(if self.scalar(frame)? != 0 { mask } else { LaneMask(0) });
+        }
+        let mut values = [0; WARP_SIZE as usize];
+        self.lanes(frame, mask, &mut values)?;
+        let chosen = values.iter().enumerate().fold(0, |bits, (lane, &value)| bits | u32::from(value != 0) << lane);
+        Ok(LaneMask(chosen & mask.0))
+    }
+}
+
+fn positive(bound: i64) -> Result<u64, Fault> {
+    u64::try_from(bound).ok().filter(|&bound| bound > 0).ok_or(Fault::Bound(bound))
+}
+
+/// `left = left op right` for the lanes of `mask`; the operation is chosen once, so that the loop is a simple one.
+fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<(), Fault> {
+    #[inline(always)]
+    fn each(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes, apply: impl Fn(i64, i64) -> Option<i64>) -> Result<(), Fault> {
+        for (lane, (a, &b)) in left.iter_mut().zip(right).enumerate() {
+            match apply(*a, b) {
+                Some(value) => *a = value,
+                None if mask.0 >> lane & 1 != 0 => return Err(Fault::Arithmetic(op, *a, b)),
+                None => *a = 0,
+            }
+        }
+        Ok(())
+    }
+    match op {
+        Op::Add => each(op, mask, left, right, i64::checked_add),
+        Op::Sub => each(op, mask, left, right, i64::checked_sub),
+        Op::Mul => each(op, mask, left, right, i64::checked_mul),
+        Op::Lt => each(op, mask, left, right, |a, b| Some(i64::from(a < b))),
+        _ => each(op, mask, left, right, |a, b| op.apply(a, b)),
+    }
+}
+
+/// The values that formulas of one warp see.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frame<'p> {
+    /// The fixed lane slots of the warp.
+    pub(super) places: &'p [Lanes],
+    /// One value per uniform slot.
+    pub(super) uniform: Vec<i64>,
+    /// One vector per further lane slot.
+    pub(super) lanes: Vec<Lanes>,
+    /// Seed of the run.
+    pub(super) seed: u64,
+    /// The launch, counted over the workload.
+    pub(super) kernel: u64,
+    /// Draws so far in this warp.
+    pub(super) occurrence: u64,
+}
+
+impl Frame<'_> {
+    #[inline]
+    fn lane_slot(&self, slot: u16) -> &Lanes {
+        let (slot, fixed) = (usize::from(slot), usize::from(lanes::COUNT));
+        if slot < fixed { &self.places[slot] } else { &self.lanes[slot - fixed] }
+    }
+
+    /// The generator of the next draw: keyed by (kernel, CTA, warp, occurrence), so it does not depend on anything else drawn.
+    fn draw(&mut self) -> Rng {
+        let cta = self.uniform[usize::from(uniform::CTA)] as u64;
+        let warp = self.uniform[usize::from(uniform::WARP)] as u64;
+        self.occurrence += 1;
+        Rng::keyed(self.seed, &[self.kernel, cta, warp, self.occurrence])
+    }
+}

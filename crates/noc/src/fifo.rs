@@ -1,0 +1,225 @@
+//! The `fifo` crossbar: input queues with head-of-line blocking, one packet per output and cycle, regardless of its size.
+//!
+//! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs arbitrate in ascending order, each starting
+//! at its own pointer, which moves past the granted input; an input whose packet was granted requests for its next packet at the
+//! outputs that have not arbitrated yet. With round robin the inputs are served in rotation, starting one further each cycle.
+//! A packet visible in cycle t can be granted in t. Every packet spends a credit of its output and frees a slot at its input.
+//! Invariant: the requests of an output are exactly the inputs whose oldest visible packet goes there.
+
+use warpshard_base::{Cycle, SectorMask};
+use warpshard_config::machine::{Arbiter, Noc};
+use warpshard_protocol::{MemOp, MemPacket, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
+
+use super::counters::NetCounters;
+use super::matrix::RequestMatrix;
+use super::outputs::{Outputs, Scan};
+use super::queues::Waiting;
+use super::subnet::{Direction, Ends, FromNoc, Switch};
+
+/// The oldest packet of an input, as arbitration sees it.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// Cycles that it has waited; negative if it is not yet visible.
+    waited: i64,
+    /// Its output.
+    output: usize,
+}
+
+impl Head {
+    #[inline(always)]
+    fn of(waiting: &Waiting, direction: Direction, now: Cycle) -> Self {
+        Self { waited: waiting.waited(now), output: direction.output(&waiting.packet) }
+    }
+}
+
+/// The counts of the packets granted in a cycle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Granted {
+    packets: u32,
+    flits: u64,
+    waited: i64,
+}
+
+/// Input queues with head-of-line blocking, and an arbiter.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Fifo {
+    /// The sectors whose data packets carry, by operation.
+    carried: [SectorMask; 4],
+    #[state(fixed)]
+    arbiter: Arbiter,
+    outputs: Outputs,
+    requests: RequestMatrix,
+    /// The number of inputs with a visible packet.
+    heads: u32,
+    /// Inputs to examine again after the cycle (round robin).
+    popped: Vec<u16>,
+    counters: NetCounters,
+}
+
+impl FromNoc for Fifo {
+    fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, output_capacity: u32) -> Self {
+        let carried = |op| if direction.carries(op) { SectorMask(u8::MAX) } else { SectorMask(0) };
+        Self {
+            carried: [MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction].map(carried),
+            arbiter: spec.arbiter,
+            outputs: Outputs::new(outputs, output_capacity, RequestMatrix::last(inputs)),
+            requests: RequestMatrix::new(inputs, outputs),
+            heads: 0,
+            popped: Vec::with_capacity(outputs),
+            counters: NetCounters::default(),
+        }
+    }
+}
+
+impl Fifo {
+    /// The counters so far.
+    pub fn counters(&self) -> &NetCounters {
+        &self.counters
+    }
+
+    /// Requests the output of an input's oldest packet, now or when the packet becomes visible.
+    // Called for each packet, at most twice.
+    #[inline(always)]
+    fn request_output(&mut self, ends: &mut Ends, input: usize, Head { waited, output }: Head) {
+        if waited < 0 {
+            ends.note(Cycle(ends.now.0 + waited.unsigned_abs()), input);
+            return;
+        }
+        self.requests.add(output, input);
+        self.outputs.request(output);
+        self.heads += 1;
+    }
+
+    fn islip(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        let mut granted = Granted::default();
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
+            let input = self.requests.take(output, self.outputs.last_granted(output));
+            if let Some(next) = self.grant(ends, input, output, &mut granted, out) {
+                self.request_output(ends, input, next);
+            }
+        }
+        self.count_granted(granted);
+    }
+
+    fn round_robin(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        // The reference numbers SMs before slices and rotates over all of them, inputs or not.
+        let (inputs, outputs) = (ends.inputs, ends.outputs);
+        let nodes = inputs + outputs;
+        let turn = (ends.now.0 % nodes as u64) as usize;
+        let first = match ends.direction {
+            Direction::Request if turn < inputs => turn,
+            Direction::Reply if turn >= outputs => turn - outputs,
+            _ => 0,
+        };
+        let before = if first == 0 { RequestMatrix::last(inputs) } else { first as u16 - 1 };
+        let mut granted = Granted::default();
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
+            let input = self.requests.take(output, before);
+            self.grant(ends, input, output, &mut granted, out);
+            self.popped.push(input as u16);
+        }
+        self.count_granted(granted);
+        while let Some(input) = self.popped.pop() {
+            self.enter(ends, usize::from(input));
+        }
+    }
+
+    /// Forwards the oldest packet of an input; returns the next one.
+    // Inlined into both arbiters, which call it once for each packet.
+    #[inline(always)]
+    fn grant(&mut self, ends: &mut Ends, input: usize, output: usize, granted: &mut Granted, out: &mut Outbox) -> Option<Head> {
+        let (now, link) = (ends.now, ends.link_to(output));
+        let queue = ends.queues.get_mut(input as u32);
+        let Some(waiting) = queue.front() else { panic!("input {input} of a crossbar is empty at {now}") };
+        let MemPacket { sectors, op, .. } = waiting.packet;
+        granted.packets += 1;
+        granted.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
+        granted.waited += waiting.waited(now);
+        out.send_with(link, now, || Payload::Mem(waiting.packet));
+        let next = queue.next_front().map(|waiting| Head::of(waiting, ends.direction, now));
+        if next.is_some() {
+            queue.prefetch_second();
+        }
+        ends.give_place(input, out);
+        self.outputs.grant(output, input as u16);
+        next
+    }
+
+    /// Counts the packets granted in a cycle, which have left their inputs.
+    #[inline]
+    fn count_granted(&mut self, Granted { packets, flits, waited }: Granted) {
+        self.heads -= packets;
+        self.counters.packets += u64::from(packets);
+        self.counters.flits += flits;
+        self.counters.queue_cycles += waited as u64;
+    }
+}
+
+impl Switch for Fifo {
+    fn name(&self) -> String {
+        "crossbar".to_owned()
+    }
+
+    /// Examines the oldest packet of an input.
+    // Called for each packet that was not visible when the one before it was granted.
+    #[inline(always)]
+    fn enter(&mut self, ends: &mut Ends, input: usize) {
+        let queue = ends.queues.get(input as u32);
+        let Some(waiting) = queue.front() else { return };
+        queue.prefetch_second();
+        let head = Head::of(waiting, ends.direction, ends.now);
+        self.request_output(ends, input, head);
+    }
+
+    #[inline]
+    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+        self.outputs.expect(output, at, credits)
+    }
+
+    fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
+        self.outputs.take_credits(output, now)
+    }
+
+    #[inline]
+    fn count(&mut self, cycles: u64) {
+        if self.heads > 0 {
+            self.counters.busy_cycles += cycles;
+            self.counters.conflicts += u64::from(self.heads - self.outputs.requested()) * cycles;
+            self.counters.credit_stalls += u64::from(self.outputs.stalled()) * cycles;
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        if self.heads > 0 {
+            match self.arbiter {
+                Arbiter::Islip => self.islip(ends, out),
+                Arbiter::RoundRobin => self.round_robin(ends, out),
+            }
+        }
+    }
+
+    #[inline]
+    fn next_event(&self, now: Cycle) -> Cycle {
+        if self.outputs.any_ready() { now } else { Cycle::NEVER }
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.counters(&self.counters);
+    }
+
+    fn waiting(&self, ends: &Ends) -> Vec<String> {
+        let line = |output: usize| {
+            let inputs: Vec<_> = (0..ends.inputs).filter(|input| self.requests.has(output, *input)).collect();
+            let queues = || inputs.iter().map(|input| ends.queues.get(*input as u32));
+            let since = queues().filter_map(|queue| queue.front()).map(|waiting| waiting.arrival(ends.now)).min()?;
+            let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
+            let packets: u32 = queues().map(|queue| queue.len()).sum();
+            Some(format!("{} inputs with {packets} packets wait for output {output} since {since}: {reason}", inputs.len()))
+        };
+        (0..ends.outputs).filter_map(line).collect()
+    }
+}

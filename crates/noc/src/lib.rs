@@ -1,0 +1,105 @@
+//! The network between SMs and memory partitions: one unit per subnet.
+//!
+//! A subnet is its ends, `subnet`, around a switch: `fifo` and `output_queued` are crossbars, `mesh` has networks of virtual-channel
+//! routers. `queues` has the input queues, `matrix` and `outputs` the requests of a crossbar and the credits of its outputs, and
+//! `calendar` the cycles in which messages become visible. A new crossbar is a file and a row of `crossbars!`.
+#![forbid(unsafe_code)]
+
+mod calendar;
+mod counters;
+mod fifo;
+pub mod hub;
+mod matrix;
+pub mod mesh;
+mod output_queued;
+mod outputs;
+mod queues;
+mod subnet;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+
+use warpshard_base::{Cycle, LinkId};
+use warpshard_config::machine::{Crossbar as Kind, Noc};
+use warpshard_engine::{Sent, Unit};
+use warpshard_protocol::{EventKind, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
+
+pub use counters::NetCounters;
+pub use subnet::{Direction, Ends, FromNoc, Subnet, SubnetPorts, Switch};
+
+macro_rules! crossbars {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        $(pub use $module::$name;)+
+
+        /// A subnet that is a crossbar: a closed set, so that each kind is stepped without dynamic dispatch.
+        #[derive(Clone, Debug, warpshard_state::State)]
+        pub enum Crossbar {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name(Subnet<$name>)),+
+        }
+
+        impl Crossbar {
+            /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0; none where the kind is a network of routers.
+            ///
+            /// # Panics
+            /// When a sender or receiver has no room for a packet.
+            pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Option<Self> {
+                match spec.crossbar {
+                    $(Kind::$name => Some(Self::$name(Subnet::new(direction, spec, inputs, outputs, ports))),)+
+                    Kind::Vc => None,
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($self:expr, $subnet:ident => $result:expr) => {
+                match $self { $(Crossbar::$name($subnet) => $result),+ }
+            };
+        }
+    };
+}
+
+crossbars! {
+    fifo::Fifo,
+    output_queued::OutputQueued,
+}
+
+impl Unit for Crossbar {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        each!(self, subnet => subnet.deliver(link, at, payload));
+    }
+
+    #[inline(always)]
+    fn deliver_all(&mut self, messages: &[Sent<Payload>], arrival: impl FnMut(&Sent<Payload>) -> Cycle) {
+        each!(self, subnet => subnet.deliver_all(messages, arrival));
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        each!(self, subnet => subnet.run(until, skip, out));
+    }
+
+    fn next_event(&self) -> Cycle {
+        each!(self, subnet => subnet.next_event())
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        each!(self, subnet => subnet.settle(at));
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        each!(self, subnet => subnet.visit_counters(visitor));
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        each!(self, subnet => subnet.waiting())
+    }
+}

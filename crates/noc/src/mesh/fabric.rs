@@ -1,0 +1,230 @@
+//! The data path: rounds of allocation, the switches, and the channels between routers.
+//!
+//! With one round per cycle, everything that leaves a router arrives after the same number of cycles, so it is collected and
+//! put on the channels once per cycle. With several rounds, channels carry one flit and one credit per cycle, and flits and credits
+//! wait for a free cycle.
+
+use warpshard_base::Cycle;
+
+use super::allocator::Round;
+use super::packet::Packets;
+use super::requests::Requests;
+use super::router::{Router, Shape, State};
+use super::spec::{NetworkSpec, Pipeline};
+use super::wheel::{Flit, Place, Wheel};
+
+/// Counters of routers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct Activity {
+    /// Flits through a router's switch.
+    pub hops: u64,
+    /// Requests for a switch that lost, summed over the cycles.
+    pub refused: u64,
+    /// Times that a packet used the last credit of its virtual channel and had flits left.
+    pub starved: u64,
+}
+
+/// The flits or credits on the channels of a network: those to routers, and those to terminals.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct Channels<T> {
+    pub(super) to_routers: Wheel<T>,
+    pub(super) to_terminals: Wheel<T>,
+    /// Flits or credits that left routers in this cycle: to routers, and to terminals.
+    sent: [Vec<T>; 2],
+}
+
+impl<T: Clone> Channels<T> {
+    fn new(horizon: usize) -> Self {
+        Self { to_routers: Wheel::new(horizon), to_terminals: Wheel::new(horizon), sent: [Vec::new(), Vec::new()] }
+    }
+
+    #[inline]
+    fn put(&mut self, at: Cycle, terminal: bool, what: T) {
+        if terminal { self.to_terminals.put(at, what) } else { self.to_routers.put(at, what) }
+    }
+
+    /// Puts everything that has left routers on the channels.
+    #[inline]
+    fn send(&mut self, at_routers: Cycle, at_terminals: Cycle) {
+        let [to_routers, to_terminals] = &mut self.sent;
+        self.to_routers.put_all(at_routers, to_routers);
+        self.to_terminals.put_all(at_terminals, to_terminals);
+    }
+
+    fn next(&self, now: Cycle) -> Cycle {
+        self.to_routers.next(now).min(self.to_terminals.next(now))
+    }
+}
+
+/// The port by which a packet leaves a router for a terminal.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Ways {
+    ports: Box<[u8]>,
+    terminals: usize,
+}
+
+impl Ways {
+    #[inline]
+    fn out(&self, packets: &Packets, node: usize, head: Flit) -> usize {
+        usize::from(self.ports[node * self.terminals + usize::from(packets.get(head.packet()).dest)])
+    }
+}
+
+/// The routers of a network and the channels between them.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
+    shape: Shape<W>,
+    routers: Box<[Router<W, P, C>]>,
+    requests: Requests,
+    round: Round,
+    /// Whether the last round changed nothing, so the next changes nothing either if nothing arrives.
+    stuck: bool,
+    pub(super) packets: Packets,
+    pub(super) flits: Channels<(Place, Flit)>,
+    pub(super) credits: Channels<Place>,
+    pub(super) activity: Activity,
+    ways: Ways,
+    speculative: bool,
+    speedup: u8,
+    /// Cycles from a flit's or a credit's leaving to its arrival, and from a credit's arrival at a router to its use.
+    hop: u64,
+    credit_delay: u64,
+}
+
+impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
+    pub(super) fn new(spec: &NetworkSpec) -> Self {
+        let (nodes, terminals) = (spec.topology.routers(), spec.topology.terminals());
+        let route = |index: usize| spec.topology.route(index / terminals, index % terminals) as u8;
+        // A flit may wait for its channel after as many flits as the receiver has room for.
+        let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
+        let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
+        let shape = Shape::new(spec, C / P);
+        Self {
+            routers: (0..nodes).map(|router| Router::new(spec, &shape, router)).collect(),
+            shape,
+            requests: Requests::new(nodes * P),
+            round: Round::default(),
+            stuck: false,
+            packets: Packets::default(),
+            flits: Channels::new(horizon),
+            credits: Channels::new(horizon),
+            activity: Activity::default(),
+            ways: Ways { ports: (0..nodes * terminals).map(route).collect(), terminals },
+            speculative: spec.pipeline == Pipeline::Speculative,
+            speedup: spec.speedup,
+            hop: 1 + u64::from(spec.channel_latency),
+            credit_delay: u64::from(spec.credit_delay),
+        }
+    }
+
+    /// The first cycle at or after `now` in which a router has work or something arrives.
+    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
+        if !self.stuck && !self.requests.is_empty() { now } else { self.flits.next(now).min(self.credits.next(now)) }
+    }
+
+    /// A flit arrives at a router.
+    #[inline]
+    pub(super) fn arrive(&mut self, place: Place, flit: Flit) {
+        let (node, channel) = (place.node(), place.channel());
+        self.stuck = false;
+        let router = &mut self.routers[node];
+        if router.push(&mut self.requests, &self.shape, channel, flit) {
+            debug_assert!(flit.is_head(), "router {node}: a packet without a head");
+            router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, flit));
+        }
+    }
+
+    /// A credit arrives at a router.
+    #[inline]
+    pub(super) fn credit(&mut self, place: Place) {
+        if self.routers[place.node()].credit(&mut self.requests, &self.shape, place.channel()) {
+            self.stuck = false;
+        }
+    }
+
+    /// A cycle of all routers.
+    #[inline]
+    pub(super) fn step(&mut self, now: Cycle) {
+        for round in 1..=self.speedup {
+            self.round(now, round == self.speedup);
+        }
+        if self.speedup == 1 {
+            // The switch takes a cycle.
+            let flits = now.after(1 + self.hop);
+            self.flits.send(flits, flits);
+            self.credits.send(now.after(self.hop + self.credit_delay), now.after(self.hop));
+        }
+    }
+
+    /// One round of the routers' stages.
+    #[inline]
+    fn round(&mut self, now: Cycle, last: bool) {
+        self.round.allocate_switch(&mut self.routers, &self.requests, &self.shape, self.speculative);
+        self.activity.refused += u64::from(self.round.refused);
+        self.round.allocate_vcs(&mut self.routers, &mut self.requests, &self.shape);
+        let mut routing = std::mem::take(&mut self.requests.routing);
+        self.stuck = !self.round.took_vcs && self.round.granted.is_empty() && routing.is_empty();
+        for at in routing.drain(..) {
+            let at = at as usize;
+            self.routers[at / C].wait(&mut self.requests, at % C);
+        }
+        self.requests.routing = routing;
+        for i in 0..self.round.granted.len() {
+            self.traverse(self.round.granted[i] as usize, now, last);
+        }
+    }
+
+    /// Sends the oldest flit of a channel through the switch, unless it had speculated and got no virtual channel or credit.
+    #[inline]
+    fn traverse(&mut self, at: usize, now: Cycle, last: bool) {
+        let (node, channel) = (at / C, at % C);
+        let router = &mut self.routers[node];
+        let input = router.channel(channel).input;
+        let to = usize::from(input.to);
+        let (from, out) = (router.port_of(channel), router.port_of(to));
+        let (vc, out_vc) = (router.vc_of(channel), router.vc_of(to));
+        router.served(channel, out);
+        let output = &mut router.channel_mut(to).output;
+        if self.speculative && (input.state != State::Active || output.credits == 0) {
+            return;
+        }
+        debug_assert!(input.state == State::Active && output.credits > 0, "router {node}: channel {channel} won without asking");
+        output.credits -= 1;
+        let credits = output.credits;
+        let flit = router.pop(&self.shape, channel);
+        self.activity.hops += 1;
+
+        let (down, up) = (router.port(out).peer.plus(out_vc), router.port(from).peer.plus(vc));
+        if self.speedup == 1 {
+            self.flits.sent[usize::from(down.is_terminal())].push((down, flit));
+            self.credits.sent[usize::from(up.is_terminal())].push(up);
+        } else {
+            // The switch is passed in the next round.
+            let sent = (now.0 + u64::from(last)).max(router.pace[out].flits);
+            router.pace[out].flits = sent + 1;
+            self.flits.put(Cycle(sent + self.hop), down.is_terminal(), (down, flit));
+            let returned = now.0.max(router.pace[from].credits);
+            router.pace[from].credits = returned + 1;
+            let delay = if up.is_terminal() { 0 } else { self.credit_delay };
+            self.credits.put(Cycle(returned + self.hop + delay), up.is_terminal(), up);
+        }
+
+        let empty = input.len == 1;
+        let port = router.port_mut(out);
+        if credits == 0 {
+            port.credited &= !(1 << out_vc);
+        }
+        if flit.is_tail() {
+            port.free |= 1 << out_vc;
+            router.clear_ready(&mut self.requests, out, channel);
+            router.channel_mut(channel).input.state = State::Idle;
+            if !empty {
+                let head = router.front(&self.shape, channel);
+                router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, head));
+            }
+        } else if empty || credits == 0 {
+            self.activity.starved += u64::from(!empty);
+            router.clear_ready(&mut self.requests, out, channel);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! A subnet as a unit of the machine: its ends, which all networks share, around a switch, which each has of its own.
+//!
+//! The ends take packets and credits, keep packets until they become visible, return the places of packets that have left, and know
+//! the cycles in which anything becomes visible. A [`Switch`] moves packets from the inputs to the outputs; a new network is one.
+
+use std::convert::Infallible;
+use std::fmt::Debug;
+
+use warpshard_base::{Cycle, LinkId, Slots};
+use warpshard_config::machine::Noc;
+use warpshard_engine::Unit;
+use warpshard_protocol::{CreditReceiver, EventKind, MemOp, MemPacket, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
+
+use super::calendar::{Calendar, Cursor};
+use super::queues::{Queue, Waiting};
+
+/// The direction of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum Direction {
+    /// From SMs to LLC slices.
+    Request,
+    /// From LLC slices to SMs.
+    Reply,
+}
+
+impl Direction {
+    /// The kind of component that the results list a subnet of this direction as.
+    fn component(self) -> &'static str {
+        match self {
+            Self::Request => "request_net",
+            Self::Reply => "reply_net",
+        }
+    }
+
+    /// The word for this direction, in messages.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Reply => "reply",
+        }
+    }
+
+    /// Whether packets carry data in this direction: read requests and write acknowledgements are only a header.
+    #[inline]
+    pub(super) fn carries(self, op: MemOp) -> bool {
+        match self {
+            Self::Request => op != MemOp::Read,
+            Self::Reply => !matches!(op, MemOp::Write | MemOp::Reduction),
+        }
+    }
+
+    /// The sectors of data that a packet carries in this direction.
+    #[inline]
+    pub fn data_sectors(self, packet: &MemPacket) -> u32 {
+        if self.carries(packet.op) { packet.sectors.count() } else { 0 }
+    }
+
+    /// The output of a packet.
+    #[inline]
+    pub(super) fn output(self, packet: &MemPacket) -> usize {
+        match self {
+            Self::Request => packet.slice.index(),
+            Self::Reply => packet.port.index(),
+        }
+    }
+}
+
+/// The links of a subnet; of each kind one per input or output, with consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct SubnetPorts {
+    /// Packets from the first sender.
+    pub data_in: LinkId,
+    /// Credits to the first sender.
+    pub credit_out: LinkId,
+    /// Packets to the first receiver.
+    pub data_out: LinkId,
+    /// Credits from the first receiver.
+    pub credit_in: LinkId,
+    /// Packets that a receiver's queue holds, those under way included: the credits that each output starts with.
+    pub output_capacity: u32,
+}
+
+impl SubnetPorts {
+    /// The receiving ends of the inputs, each with a queue of `places`.
+    fn returns(&self, inputs: usize, places: u32) -> Slots<CreditReceiver> {
+        let receiver = |input: u16| CreditReceiver::new(LinkId(self.credit_out.0 + input), input, places);
+        let mut returns = Slots::new(inputs, receiver(0));
+        (0..inputs as u16).for_each(|input| *returns.get_mut(u32::from(input)) = receiver(input));
+        returns
+    }
+}
+
+/// How large a subnet is: its senders, its receivers, and the packets that the queue of an input holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Senders.
+    pub(super) inputs: usize,
+    /// Receivers.
+    pub(super) outputs: usize,
+    /// Packets that the queue of an input holds.
+    pub(super) input_queue: u32,
+}
+
+/// The ends of a subnet, as its switch sees them.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Ends {
+    pub(super) direction: Direction,
+    pub(super) ports: SubnetPorts,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) now: Cycle,
+    /// Packets that have not left their input, visible or not.
+    pub(super) queues: Slots<Queue>,
+    /// Inputs whose next packet becomes visible, followed by outputs whose next credits do.
+    calendar: Calendar,
+    /// Places of the input queues, which packets leave.
+    returns: Slots<CreditReceiver>,
+}
+
+impl Ends {
+    fn new(direction: Direction, Extent { inputs, outputs, input_queue }: Extent, ports: SubnetPorts) -> Self {
+        assert!(input_queue >= 1 && ports.output_capacity >= 1, "a network without room for a packet");
+        Self {
+            direction,
+            ports,
+            inputs,
+            outputs,
+            now: Cycle(0),
+            queues: Slots::new(inputs, Queue::new()),
+            calendar: Calendar::new(inputs + outputs),
+            returns: ports.returns(inputs, input_queue),
+        }
+    }
+
+    /// The switch looks at an input again in cycle `at`.
+    #[inline]
+    pub(super) fn note(&mut self, at: Cycle, input: usize) {
+        self.calendar.note(self.now, at, input);
+    }
+
+    /// Takes the oldest packet of an input with the cycle of its arrival, if it is visible; else the switch is told when it is.
+    pub(super) fn next_visible(&mut self, input: usize) -> Option<(MemPacket, Cycle)> {
+        let Waiting { packet, .. } = *self.queues.get(input as u32).front()?;
+        let at = self.queues.get(input as u32).front()?.arrival(self.now);
+        if at > self.now {
+            self.note(at, input);
+            return None;
+        }
+        self.queues.get_mut(input as u32).pop();
+        Some((packet, at))
+    }
+
+    /// The link to an output's receiver.
+    #[inline]
+    pub(super) fn link_to(&self, output: usize) -> LinkId {
+        LinkId(self.ports.data_out.0 + output as u16)
+    }
+
+    /// A packet left the subnet, and with it a place of its input's queue.
+    #[inline]
+    pub(super) fn give_place(&mut self, input: usize, out: &mut Outbox) {
+        self.returns.get_mut(input as u32).release(self.now, out);
+    }
+}
+
+/// What moves packets from the inputs of a subnet to its outputs.
+///
+/// Contract: results do not depend on how a span is divided into calls. In a cycle all that becomes visible comes first
+/// ([`Switch::enter`], [`Switch::take_credits`]), then the cycle is counted, then packets move. A switch is stepped in every cycle from its
+/// [`Switch::next_event`] on; the cycles before are counted all at once, by the same function.
+pub trait Switch: warpshard_state::State + Debug + Send + 'static {
+    /// Its name in messages, after the direction.
+    fn name(&self) -> String;
+
+    /// The oldest packet of an input became visible, or may have.
+    fn enter(&mut self, ends: &mut Ends, input: usize);
+
+    /// Credits for an output are under way and become visible at `at`. Returns whether no others were.
+    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool;
+
+    /// Collects the credits of an output that are visible by `now`; returns when the next ones are.
+    fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle>;
+
+    /// Adds `cycles` cycles in the present state to the counters of waiting.
+    fn count(&mut self, cycles: u64);
+
+    /// Moves packets in the present cycle.
+    fn step(&mut self, ends: &mut Ends, out: &mut Outbox);
+
+    /// The first cycle at or after `now` in which a packet moves, if nothing else becomes visible.
+    fn next_event(&self, now: Cycle) -> Cycle;
+
+    /// Shows the counters.
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor);
+
+    /// What waits for what, for reports of a standstill.
+    fn waiting(&self, ends: &Ends) -> Vec<String>;
+}
+
+/// A switch that a machine's `noc` table describes by itself.
+pub trait FromNoc: Switch + Sized {
+    /// The switch of a subnet of `inputs` senders and `outputs` receivers with `output_capacity` places each.
+    fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, output_capacity: u32) -> Self;
+}
+
+/// One subnet of the network, a unit of the machine.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Subnet<S> {
+    pub(super) ends: Ends,
+    pub(super) switch: S,
+}
+
+impl<S: FromNoc> Subnet<S> {
+    /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
+    ///
+    /// # Panics
+    /// When a sender or receiver has no room for a packet.
+    pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
+        let switch = S::new(direction, spec, inputs, outputs, ports.output_capacity);
+        Self::around(switch, direction, Extent { inputs, outputs, input_queue: spec.input_queue }, ports)
+    }
+}
+
+impl<S: Switch> Subnet<S> {
+    /// The ends around a switch.
+    pub(super) fn around(switch: S, direction: Direction, extent: Extent, ports: SubnetPorts) -> Self {
+        Self { ends: Ends::new(direction, extent, ports), switch }
+    }
+
+    /// What moves its packets.
+    pub fn switch(&self) -> &S {
+        &self.switch
+    }
+
+    /// The direction of its packets.
+    pub fn direction(&self) -> Direction {
+        self.ends.direction
+    }
+
+    /// Its name in messages.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.ends.direction.word(), self.switch.name())
+    }
+
+    /// Takes a packet for an input.
+    #[inline(always)]
+    fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+        let ends = &mut self.ends;
+        let input = usize::from(link.0.wrapping_sub(ends.ports.data_in.0));
+        if at < ends.now || input >= ends.inputs {
+            self.refuse(link, at, "a packet");
+        }
+        if ends.queues.get_mut(input as u32).push(at, packet) {
+            ends.calendar.note(ends.now, at, input);
+        }
+    }
+
+    /// Takes credits for an output.
+    #[cold]
+    #[inline(never)]
+    fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        let Payload::Credit(credit) = payload else { self.refuse(link, at, "what is neither a packet nor a credit") };
+        let output = usize::from(link.0.wrapping_sub(self.ends.ports.credit_in.0));
+        if at < self.ends.now || output >= self.ends.outputs {
+            self.refuse(link, at, "credits");
+        }
+        if self.switch.expect_credits(output, at, credit.count) {
+            self.ends.calendar.note(self.ends.now, at, self.ends.inputs + output);
+        }
+    }
+
+    /// Panics about a message, without printing its payload, so that the payload need not be kept.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
+        panic!("{}, {}: {link} brings {what} for {at}, in the past or over a link that is no end of it", self.name(), self.ends.now);
+    }
+
+    /// Processes the packets and credits that become visible in this cycle.
+    fn process_arrivals(&mut self) {
+        let Self { ends, switch } = self;
+        let mut cursor = Cursor::default();
+        while let Some(port) = ends.calendar.take(ends.now, &mut cursor) {
+            if port < ends.inputs {
+                switch.enter(ends, port);
+            } else if let Some(at) = switch.take_credits(port - ends.inputs, ends.now) {
+                ends.note(at, port);
+            }
+        }
+    }
+
+    /// Skips cycles in which nothing becomes visible and nothing moves.
+    #[inline]
+    fn wait_until(&mut self, at: Cycle) {
+        if at > self.ends.now {
+            self.switch.count(at.0 - self.ends.now.0);
+            self.ends.now = at;
+        }
+    }
+}
+
+impl<S: Switch> Unit for Subnet<S> {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    // Called for every message, from one loop: nearly all are packets, which are copied once, from where they lie.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        if let Payload::Mem(packet) = payload {
+            self.deliver_packet(link, at, packet);
+        } else {
+            self.deliver_other(link, at, *payload);
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.ends.now < until {
+            if skip {
+                self.wait_until(self.next_event().min(until));
+                if self.ends.now >= until {
+                    break;
+                }
+            }
+            if self.ends.calendar.arrive(self.ends.now) {
+                self.process_arrivals();
+            }
+            self.switch.count(1);
+            self.switch.step(&mut self.ends, out);
+            self.ends.now.0 += 1;
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Cycle {
+        let now = self.ends.now;
+        let own = self.switch.next_event(now);
+        if own == now { now } else { own.min(self.ends.calendar.next(now)) }
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.ends.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        self.wait_until(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component(self.ends.direction.component(), 0);
+        self.switch.visit_counters(visitor);
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        self.switch.waiting(&self.ends)
+    }
+}

@@ -1,0 +1,126 @@
+//! A controller that only records: counters of single SMs over time (the interval series has only sums over all SMs).
+//!
+//! In: counters of SMs, every period. Out: a number per SM, counter and period in the timeline; no decision.
+
+use serde::Deserialize;
+
+use crate::registry::PolicyError;
+use warpshard_base::SmId;
+use warpshard_control::{Controller, DecisionSet, KnobSet, Observation, Trigger};
+
+/// The parameters of [`Probe`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Names of counters of an SM.
+    counters: Vec<String>,
+    /// Core cycles of a period.
+    #[serde(default = "thousand")]
+    period: u64,
+    /// The SMs.
+    #[serde(default = "first")]
+    sms: Vec<u16>,
+}
+
+fn thousand() -> u64 {
+    1000
+}
+
+fn first() -> Vec<u16> {
+    vec![0]
+}
+
+/// Records counters of SMs and decides nothing.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Probe {
+    #[state(fixed)]
+    parameters: Parameters,
+    /// The counters found, by their column.
+    columns: Option<Vec<usize>>,
+}
+
+impl Probe {
+    /// The policy's name.
+    pub const NAME: &'static str = "probe";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
+        ("counters", "names of counters of an SM, as `warpshard list counters` has them"),
+        ("period", "core cycles of a period; 1000 when not given"),
+        ("sms", "numbers of the SMs that are recorded; only 0 when not given"),
+    ];
+
+    /// The policy with its parameters, which must name something to record.
+    pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
+        let wrong = |problem: &str| Err(PolicyError::parameters(Self::NAME, problem));
+        if parameters.counters.is_empty() || parameters.sms.is_empty() {
+            return wrong("`counters` and `sms` name one counter and one SM at least, or nothing is recorded");
+        }
+        if parameters.period == 0 {
+            return wrong("`period` = 0 never ends: 1 is the shortest");
+        }
+        Ok(Self { parameters, columns: None })
+    }
+
+    fn find(&self, seen: &Observation<'_>, out: &mut DecisionSet) -> Vec<usize> {
+        let (found, missing): (Vec<_>, Vec<_>) =
+            self.parameters.counters.iter().map(|name| (name, seen.sms.column(name))).partition(|(_, column)| column.is_some());
+        if let Some((name, _)) = missing.first() {
+            out.because(format!("an SM has no counter `{name}`, so it is not recorded"));
+        }
+        found.into_iter().filter_map(|(_, column)| column).collect()
+    }
+}
+
+impl Controller for Probe {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        vec![Trigger::Every(self.parameters.period)]
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let columns = match self.columns.take() {
+            Some(columns) => columns,
+            None => self.find(seen, out),
+        };
+        for &sm in &self.parameters.sms {
+            let Some(row) = seen.sms.rows().nth(usize::from(sm)) else { continue };
+            for &column in &columns {
+                out.signal(Some(SmId(sm)), seen.sms.columns()[column].name, row[column] as f64);
+            }
+        }
+        self.columns = Some(columns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Numbers, Scene, made};
+
+    #[test]
+    fn counters_are_recorded_and_nothing_is_decided() {
+        let mut scene = Scene { sms: Numbers::named(&["issued", "cycles"]), ..Scene::with_kernel(10, 2) };
+        let mut policy = made(Probe::NAME, "counters = [\"cycles\", \"nonsense\"]\nperiod = 50\nsms = [1, 9]");
+        assert_eq!(policy.triggers(), [Trigger::Every(50)]);
+        scene.sms.values = vec![1, 2, 3, 4];
+        assert_eq!(scene.signals(&mut *policy, 50), [(Some(SmId(1)), "cycles", 4.0)], "the machine has no SM 9");
+        assert_eq!(scene.cut(&mut *policy, 100, &[]), "");
+    }
+
+    #[test]
+    fn what_records_nothing_is_refused() {
+        let wrong = |counters: &[&str], period| {
+            let counters = counters.iter().map(|name| (*name).to_owned()).collect();
+            Probe::new(Parameters { counters, period, sms: vec![0] }).unwrap_err().to_string()
+        };
+        assert!(wrong(&[], 1).ends_with("or nothing is recorded"));
+        assert_eq!(wrong(&["cycles"], 0), "policy `probe`: `period` = 0 never ends: 1 is the shortest");
+    }
+}

@@ -1,0 +1,295 @@
+//! SMC, spatial multitasking with throttling of CTAs (Wu et al., 2015, as "Efficient Kernel Management on GPUs", Section 5.2, describes it).
+//!
+//! In: instructions of two applications over samples of fixed length. Out: a limit of CTAs on the SMs of each, then a number of SMs for each.
+//!
+//! 1. Both have half of the SMs. Hill climbing from all CTAs that fit downwards: one CTA less as long as the application's IPC rises.
+//! 2. The limits stay. Hill climbing from the even partition: one SM more for the first application as long as the sum of both IPCs, each
+//!    over that of the even partition, rises; if it does not at once, one less.
+//!
+//! Each sample follows a time in which the change takes effect, as CTAs that are there end first. The description leaves open where the
+//! climbing begins, what it climbs in the second step, and the length of samples.
+
+use serde::Deserialize;
+
+use crate::registry::PolicyError;
+use warpshard_base::{AppId, Cycle, SmId};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+
+/// The parameters of [`Smc`].
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    warm: u64,
+    sample: u64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { warm: 10_000, sample: 10_000 }
+    }
+}
+
+/// SMC, running.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Smc {
+    #[state(fixed)]
+    parameters: Parameters,
+    stage: Stage,
+    alarm: Option<Cycle>,
+    limits: [Climb; 2],
+    /// SMs of the first application.
+    sms: u32,
+    all: u32,
+    /// IPCs with the even partition, and the best sum over them.
+    even: [f64; 2],
+    best: f64,
+    warm: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+enum Stage {
+    Waiting,
+    /// Limits of CTAs are searched.
+    Limits,
+    /// The IPCs of the even partition with the limits found.
+    Even,
+    /// The partition is searched in this direction; whether a step has paid.
+    Partition {
+        more: bool,
+        paid: bool,
+    },
+    Done,
+}
+
+/// The search for the limit of an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
+struct Climb {
+    limit: u32,
+    best: f64,
+    done: bool,
+}
+
+impl Climb {
+    /// A sample with the present limit ended.
+    fn sampled(&mut self, ipc: f64) {
+        if self.done {
+            return;
+        }
+        if ipc <= self.best {
+            self.limit += 1;
+            self.done = true;
+        } else {
+            self.best = ipc;
+            self.done = self.limit == 1;
+            self.limit -= u32::from(!self.done);
+        }
+    }
+}
+
+impl Smc {
+    /// The policy's name.
+    pub const NAME: &'static str = "smc";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
+        ("warm", "core cycles in which a change takes effect; 10000 when not given"),
+        ("sample", "core cycles of a sample; 10000 when not given"),
+    ];
+
+    /// The policy with its parameters: at least one cycle each.
+    pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
+        let Parameters { warm, sample } = parameters;
+        if warm == 0 || sample == 0 {
+            let problem = format!("`warm` = {warm}, `sample` = {sample}: at least 1 cycle each is expected");
+            return Err(PolicyError::parameters(Self::NAME, problem));
+        }
+        let limits = [Climb::default(); 2];
+        Ok(Self { parameters, stage: Stage::Waiting, alarm: None, limits, sms: 0, all: 0, even: [0.0; 2], best: 0.0, warm: false })
+    }
+
+    fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        self.all = seen.sms.rows().len() as u32;
+        if seen.facts.applications.len() != 2 || self.all < 2 {
+            out.because("SMC divides at least two SMs between two applications: nothing is set");
+            self.stage = Stage::Done;
+            return;
+        }
+        for (app, climb) in (0..).map(AppId).zip(&mut self.limits) {
+            let own = seen.facts.kernels.iter().filter(|kernel| kernel.app == app);
+            climb.limit = own.map(|kernel| kernel.ctas_per_sm).min().unwrap_or(1);
+        }
+        self.sms = self.all.div_ceil(2);
+        self.stage = Stage::Limits;
+        self.set(out);
+        out.because("even partition");
+        self.next(seen.cycle);
+    }
+
+    /// Sets owners and limits of all SMs.
+    fn set(&self, out: &mut DecisionSet) {
+        for sm in 0..self.all {
+            let app = u16::from(sm >= self.sms);
+            out.decide(Decision::Owner { sm: Some(SmId(sm as u16)), app: AppId(app) });
+            out.decide(Decision::CtaLimit { sm: Some(SmId(sm as u16)), limit: self.limits[usize::from(app)].limit });
+        }
+    }
+
+    /// The next sample: first its warm-up.
+    fn next(&mut self, now: Cycle) {
+        self.warm = false;
+        self.alarm = (self.stage != Stage::Done).then(|| now.after(self.parameters.warm));
+    }
+
+    fn sampled(&mut self, ipc: [f64; 2], out: &mut DecisionSet) {
+        match self.stage {
+            Stage::Limits => {
+                self.limits.iter_mut().zip(ipc).for_each(|(climb, ipc)| climb.sampled(ipc));
+                out.because("limits of CTAs");
+                if self.limits.iter().all(|climb| climb.done) {
+                    self.stage = Stage::Even;
+                }
+            }
+            Stage::Even => {
+                (self.even, self.best) = (ipc, 2.0);
+                self.stage = Stage::Partition { more: true, paid: false };
+                self.step(true);
+                out.because("partition");
+            }
+            Stage::Partition { more, paid } => {
+                let sum: f64 = ipc.iter().zip(self.even).map(|(ipc, even)| ipc / even.max(f64::MIN_POSITIVE)).sum();
+                out.because("partition");
+                if sum > self.best {
+                    self.best = sum;
+                    self.stage = if self.step(more) { Stage::Partition { more, paid: true } } else { Stage::Done };
+                } else {
+                    self.step(!more);
+                    self.stage = Stage::Done;
+                    if more && !paid && self.step(false) {
+                        self.stage = Stage::Partition { more: false, paid: true };
+                    }
+                }
+            }
+            Stage::Waiting | Stage::Done => return,
+        }
+        self.set(out);
+    }
+
+    /// Moves one SM to or from the first application, if one stays for each.
+    fn step(&mut self, more: bool) -> bool {
+        let moved = if more { self.sms + 1 } else { self.sms - 1 };
+        let can = moved > 0 && moved < self.all;
+        self.sms = if can { moved } else { self.sms };
+        can
+    }
+}
+
+impl Controller for Smc {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        match self.stage {
+            Stage::Waiting => vec![Trigger::Start],
+            _ => vec![Trigger::On(EventSelector::ApplicationEnded(None))],
+        }
+    }
+
+    fn alarm(&self) -> Option<Cycle> {
+        self.alarm
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::Owner, Knob::CtaLimit])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        if self.stage == Stage::Waiting {
+            self.begin(seen, out);
+            return;
+        }
+        let ended = seen.events.iter().find_map(|event| if let EventKind::ApplicationEnded(app) = event.kind { Some(app) } else { None });
+        if let Some(ended) = ended {
+            // The grid scheduler gives its SMs to the other, which keeps its own limit.
+            (self.stage, self.alarm) = (Stage::Done, None);
+            let limit = self.limits[usize::from(ended == AppId(0))].limit;
+            out.decide(Decision::CtaLimit { sm: None, limit });
+            out.because("the other application is over");
+            return;
+        }
+        if self.alarm != Some(seen.cycle) {
+            return;
+        }
+        if !self.warm {
+            self.warm = true;
+            self.alarm = Some(seen.cycle.after(self.parameters.sample));
+            return;
+        }
+        let column = seen.applications.column("warp_instructions").expect("instructions are counted by application");
+        let mut rows = seen.applications.rows().map(|row| row[column] as f64 / seen.interval as f64);
+        let ipc = [rows.next().unwrap_or(0.0), rows.next().unwrap_or(0.0)];
+        out.signal(None, "first_ipc", ipc[0]);
+        out.signal(None, "second_ipc", ipc[1]);
+        self.sampled(ipc, out);
+        self.next(seen.cycle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Numbers, Scene, made};
+    use warpshard_control::KernelFacts;
+
+    /// Runs the policy on eight SMs; `ipc` has the IPC of an application with so many CTAs on each of so many SMs. Returns the SMs and limits of
+    /// each sample.
+    fn run(ipc: [fn(u32, u32) -> f64; 2]) -> Vec<[u32; 3]> {
+        let mut policy = made("smc", "");
+        let kernel = |app| KernelFacts { app: AppId(app), ctas_per_sm: 4, ..KernelFacts::default() };
+        let mut scene =
+            Scene { sms: Numbers::named(&["cycles"]), applications: Numbers::named(&["warp_instructions"]), ..Scene::default() };
+        scene.facts.kernels = vec![kernel(0), kernel(1)];
+        scene.facts.applications = vec!["a".into(), "b".into()];
+        scene.sms.values = vec![0; 8];
+        scene.applications.values = vec![0; 2];
+        let mut now = [4, 4, 4];
+        let mut seen = Vec::new();
+        let mut cycle = 0;
+        loop {
+            let answer = scene.answer(&mut *policy, cycle, &[]);
+            if !answer.decisions().is_empty() {
+                let owns = |decision: &&Decision| matches!(decision, Decision::Owner { app: AppId(0), .. });
+                now[0] = answer.decisions().iter().filter(owns).count() as u32;
+                for decision in answer.decisions() {
+                    if let Decision::CtaLimit { sm: Some(sm), limit } = decision {
+                        now[1 + usize::from(u32::from(sm.0) >= now[0])] = *limit;
+                    }
+                }
+                seen.push(now);
+            }
+            let Some(alarm) = policy.alarm() else { return seen };
+            cycle = alarm.0;
+            scene.applications.values = vec![(ipc[0](now[0], now[1]) * 10_000.0) as u64, (ipc[1](8 - now[0], now[2]) * 10_000.0) as u64];
+        }
+    }
+
+    #[test]
+    fn limits_fall_while_ipc_rises_and_then_sms_move_while_the_sum_does() {
+        // The first is best with two CTAs and gains with SMs; the second wants all CTAs and saturates with three SMs.
+        let steps = run([|sms, ctas| f64::from(sms) * (3.0 - (f64::from(ctas) - 2.0).abs()), |sms, ctas| f64::from(sms.min(3) * ctas)]);
+        assert_eq!(steps, [[4, 4, 4], [4, 3, 3], [4, 2, 4], [4, 1, 4], [4, 2, 4], [5, 2, 4], [6, 2, 4], [5, 2, 4]]);
+    }
+
+    #[test]
+    fn a_step_that_does_not_pay_is_followed_by_one_the_other_way() {
+        let steps = run([|sms, ctas| f64::from(sms.min(3) * ctas), |sms, ctas| f64::from(sms * ctas)]);
+        assert_eq!(steps[2..], [[4, 4, 4], [5, 4, 4], [3, 4, 4], [2, 4, 4], [3, 4, 4]]);
+    }
+
+    #[test]
+    fn three_applications_are_refused() {
+        let mut scene = Scene::default();
+        scene.facts.applications = vec![String::new(); 3];
+        let said = scene.cut(&mut *made("smc", ""), 0, &[]);
+        assert_eq!(said, "SMC divides at least two SMs between two applications: nothing is set");
+    }
+}

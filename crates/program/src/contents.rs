@@ -1,0 +1,258 @@
+//! The elements of buffers: from numbers to bytes and back.
+
+use std::path::Path;
+
+use warpshard_base::Rng;
+
+use super::exec::half;
+use super::expression::Formula;
+use super::isa::Round;
+use super::schema::{Contents, Kind};
+
+/// The type of a buffer's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    Unsigned(usize),
+    Signed(usize),
+    /// Of 16 bits, by IEEE 754.
+    Half,
+    /// Of 16 bits, with the exponent of single precision.
+    Bfloat,
+    Single,
+    Double,
+}
+
+impl Element {
+    pub(super) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::U8 => Self::Unsigned(1),
+            Kind::U16 => Self::Unsigned(2),
+            Kind::U32 => Self::Unsigned(4),
+            Kind::U64 => Self::Unsigned(8),
+            Kind::I8 => Self::Signed(1),
+            Kind::I16 => Self::Signed(2),
+            Kind::I32 => Self::Signed(4),
+            Kind::I64 => Self::Signed(8),
+            Kind::F16 => Self::Half,
+            Kind::Bf16 => Self::Bfloat,
+            Kind::F32 => Self::Single,
+            Kind::F64 => Self::Double,
+        }
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Unsigned(bytes) | Self::Signed(bytes) => bytes,
+            Self::Half | Self::Bfloat => 2,
+            Self::Single => 4,
+            Self::Double => 8,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self, Self::Half | Self::Bfloat | Self::Single | Self::Double)
+    }
+
+    /// Appends numbers, rounded to the type.
+    fn put(self, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
+        match self {
+            Self::Unsigned(bytes) => values.for_each(|value| out.extend_from_slice(&(value as u64).to_le_bytes()[..bytes])),
+            Self::Signed(bytes) => values.for_each(|value| out.extend_from_slice(&(value as i64).to_le_bytes()[..bytes])),
+            Self::Half => values.for_each(|value| out.extend_from_slice(&half::from_f64(value, Round::Near).to_le_bytes())),
+            Self::Bfloat => values.for_each(|value| out.extend_from_slice(&half::bfloat(value, Round::Near).to_le_bytes())),
+            Self::Single => values.for_each(|value| out.extend_from_slice(&(value as f32).to_le_bytes())),
+            Self::Double => values.for_each(|value| out.extend_from_slice(&value.to_le_bytes())),
+        }
+    }
+
+    /// Appends integers; those beyond the type lose their high bits.
+    fn put_integers(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
+        match self {
+            Self::Unsigned(4) | Self::Signed(4) => values.for_each(|value| out.extend_from_slice(&(value as u32).to_le_bytes())),
+            Self::Unsigned(bytes) | Self::Signed(bytes) => values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()[..bytes])),
+            _ => self.put(values.map(|value| value as f64), out),
+        }
+    }
+
+    /// The first element of `bytes` as a number; integers beyond 53 bits are rounded.
+    pub(super) fn number(self, bytes: &[u8]) -> f64 {
+        let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
+        match self {
+            Self::Unsigned(_) => word as f64,
+            Self::Signed(size) => ((word << (64 - 8 * size)) as i64 >> (64 - 8 * size)) as f64,
+            Self::Half => half::to_f64(word as u16),
+            Self::Bfloat => f64::from(f32::from_bits((word as u32) << 16)),
+            Self::Single => f64::from(f32::from_bits(word as u32)),
+            Self::Double => f64::from_bits(word),
+        }
+    }
+
+    /// The first element of `bytes`, as it is written.
+    pub(super) fn show(self, bytes: &[u8]) -> String {
+        let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
+        match self {
+            Self::Unsigned(_) => word.to_string(),
+            Self::Signed(size) => ((word << (64 - 8 * size)) as i64 >> (64 - 8 * size)).to_string(),
+            Self::Half | Self::Bfloat => self.number(bytes).to_string(),
+            Self::Single => f32::from_bits(word as u32).to_string(),
+            Self::Double => f64::from_bits(word).to_string(),
+        }
+    }
+}
+
+/// The bytes of a buffer of `count` elements.
+///
+/// # Errors
+/// What is wrong, in words: a file that cannot be read or has another size, a wrong formula, or more values than elements.
+pub(super) fn bytes(
+    contents: &Contents,
+    element: Element,
+    count: usize,
+    (folder, parameters): (&Path, &[(String, i64)]),
+) -> Result<Vec<u8>, String> {
+    let size = count * element.bytes();
+    if matches!(contents, Contents::None | Contents::Constant(0.0)) {
+        // The host supplies zeroed pages when they are touched.
+        return Ok(vec![0; size]);
+    }
+    let mut out = Vec::with_capacity(size);
+    match contents {
+        Contents::None => {}
+        Contents::Constant(value) => element.put((0..count).map(|_| *value), &mut out),
+        Contents::Sequence([first, step]) => element.put((0..count).map(|i| first + i as f64 * step), &mut out),
+        Contents::Uniform { low, high, seed } => {
+            let mut random = Rng::keyed(*seed, &[]);
+            let value = |_| low + fraction(&mut random) * (high - low);
+            if element.is_float() {
+                element.put((0..count).map(value), &mut out);
+            } else {
+                element.put_integers((0..count).map(value).map(floor), &mut out);
+            }
+        }
+        Contents::Normal { mean, deviation, seed } => {
+            let mut random = Rng::keyed(*seed, &[]);
+            let value = |_| mean + normal(&mut random) * deviation;
+            if element.is_float() {
+                element.put((0..count).map(value), &mut out);
+            } else {
+                element.put_integers((0..count).map(value).map(|value| floor(value + 0.5)), &mut out);
+            }
+        }
+        Contents::Integer { low, high, seed } => {
+            if low > high {
+                return Err(format!("the lowest integer is {low} and the highest {high}"));
+            }
+            let mut random = Rng::keyed(*seed, &[]);
+            let mut draw = || match high.abs_diff(*low).checked_add(1) {
+                Some(numbers) => low.wrapping_add_unsigned(random.below(numbers)),
+                None => random.next_u64() as i64,
+            };
+            element.put_integers((0..count).map(|_| draw()), &mut out);
+        }
+        Contents::Formula(text) | Contents::Scaled(text, _) => {
+            let of = |name: &str| parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
+            let formula = Formula::parse(text, Some("i"), &of)?;
+            let mut problem = None;
+            let values = (0..count).map_while(|i| match formula.value(i as i64) {
+                Ok(value) => Some(value),
+                Err(what) => {
+                    problem = Some(format!("`{text}`, element {i}: {what}"));
+                    None
+                }
+            });
+            match contents {
+                Contents::Scaled(_, scale) => element.put(values.map(|value| value as f64 * scale), &mut out),
+                _ => element.put_integers(values, &mut out),
+            }
+            if let Some(problem) = problem {
+                return Err(problem);
+            }
+        }
+        Contents::Values(values) => {
+            if values.len() > count {
+                return Err(format!("{} values for {count} elements", values.len()));
+            }
+            element.put(values.iter().copied(), &mut out);
+            out.resize(size, 0);
+        }
+        Contents::File(name) => {
+            let path = folder.join(name);
+            let regular = std::fs::metadata(&path).is_ok_and(|facts| facts.is_file());
+            if !regular {
+                return Err(format!("{} is not a regular file", path.display()));
+            }
+            out = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            if out.len() != size {
+                return Err(format!("{} has {} bytes instead of {size}", path.display(), out.len()));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The integer below a number; beyond 64 bits the nearest that there is.
+fn floor(value: f64) -> i64 {
+    let near = value as i64;
+    near.saturating_sub(i64::from(near as f64 > value))
+}
+
+/// A number from 0 to below 1, with 53 bits.
+fn fraction(random: &mut Rng) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A number of the standard normal distribution, by Marsaglia's polar method (SIAM Review 6, 1964). The logarithm is computed in software,
+/// so that it is the same on all hosts.
+fn normal(random: &mut Rng) -> f64 {
+    loop {
+        let (x, y) = (2.0 * fraction(random) - 1.0, 2.0 * fraction(random) - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * libm::log(square) / square).sqrt();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_become_bytes_of_their_type() {
+        let of = |contents: Contents, kind, count| bytes(&contents, Element::of(kind), count, (Path::new("."), &[]));
+        assert_eq!(of(Contents::Sequence([1.0, 2.0]), Kind::U16, 3).unwrap(), [1, 0, 3, 0, 5, 0]);
+        assert_eq!(of(Contents::Constant(-1.0), Kind::I8, 2).unwrap(), [255, 255]);
+        assert_eq!(of(Contents::Values(vec![1.0]), Kind::F32, 2).unwrap(), [0, 0, 128, 63, 0, 0, 0, 0]);
+        assert_eq!(of(Contents::Formula("i * i".into()), Kind::U8, 4).unwrap(), [0, 1, 4, 9]);
+        assert_eq!(of(Contents::Scaled("i".into(), 0.5), Kind::F64, 2).unwrap()[8..], 0.5_f64.to_le_bytes());
+        assert!(of(Contents::Formula("1 / i".into()), Kind::U8, 4).is_err());
+        assert!(of(Contents::Values(vec![1.0; 3]), Kind::F32, 2).is_err());
+        let drawn = of(Contents::Uniform { low: 3.0, high: 7.0, seed: 1 }, Kind::U8, 1000).unwrap();
+        assert!((3..7).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (3..7).contains(value)));
+        let drawn = of(Contents::Integer { low: -3, high: 2, seed: 1 }, Kind::I8, 1000).unwrap();
+        assert!((-3..=2).all(|value: i8| drawn.contains(&(value as u8))) && drawn.iter().all(|&value| (-3..=2).contains(&(value as i8))));
+        assert!(of(Contents::Integer { low: i64::MIN, high: i64::MAX, seed: 1 }, Kind::I64, 10).is_ok());
+        assert!(of(Contents::Integer { low: 1, high: 0, seed: 1 }, Kind::I64, 10).is_err());
+        assert_eq!(of(Contents::Formula("(1 << 62) + i".into()), Kind::U64, 2).unwrap()[8..], ((1_u64 << 62) + 1).to_le_bytes());
+        assert_eq!(Element::Signed(2).show(&[254, 255]), "-2");
+        assert_eq!(of(Contents::Values(vec![1.0, -0.5]), Kind::F16, 2).unwrap(), [0, 0x3c, 0, 0xb8]);
+        assert_eq!(of(Contents::Values(vec![1.0]), Kind::Bf16, 1).unwrap(), [0x80, 0x3f]);
+        assert_eq!((Element::Half.show(&[0, 0xb8]), Element::Bfloat.show(&[0x80, 0x3f])), ("-0.5".into(), "1".into()));
+        assert_eq!(Element::Single.show(&1.5_f32.to_le_bytes()), "1.5");
+    }
+
+    #[test]
+    fn normal_numbers_have_their_mean_and_deviation() {
+        let contents = Contents::Normal { mean: 10.0, deviation: 2.0, seed: 5 };
+        let drawn = bytes(&contents, Element::Double, 40_000, (Path::new("."), &[])).unwrap();
+        let drawn: Vec<f64> = drawn.chunks_exact(8).map(|bytes| Element::Double.number(bytes)).collect();
+        let count = drawn.len() as f64;
+        let mean = drawn.iter().sum::<f64>() / count;
+        let moment = |power: i32| drawn.iter().map(|value| ((value - mean) / 2.0).powi(power)).sum::<f64>() / count;
+        assert!((mean - 10.0).abs() < 0.05, "{mean}");
+        assert!((moment(2) - 1.0).abs() < 0.03 && moment(3).abs() < 0.05 && (moment(4) - 3.0).abs() < 0.15, "{} {}", moment(2), moment(4));
+        // The same bytes on every host.
+        let bits: Vec<u64> = drawn[..2].iter().map(|value| value.to_bits()).collect();
+        assert_eq!(bits, [4621109599871788996, 4621577380759159728]);
+    }
+}

@@ -1,0 +1,506 @@
+//! A device whose caller allocates, copies, launches and looks at results as a host program does, without a launch file.
+//!
+//! In: listings, bytes, launches. Out: memory after each launch, which executes at once, and all launches so far as a [`Workload`]. The device
+//! writes down what the host does, and a workload executes it anew: no instruction is kept in memory, and what a run sees is what happened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpshard_base::StreamId;
+use warpshard_workload::Workload;
+
+use super::error::ProgramError;
+use super::exec::{Executor, Tally};
+use super::listing::Module;
+use super::load::{LIMIT, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+use super::memory::{Fault, Memory};
+use super::report::describe;
+use super::run;
+use super::{Launch, Program};
+
+/// CTAs that execute between two questions whether to go on.
+const ASKED_EVERY: u32 = 64;
+
+/// Something that the host does to device memory.
+#[derive(Clone, Debug)]
+pub(super) enum HostStep {
+    /// Allocates, with contents that `copied` says were sent to the device.
+    Allocate { name: String, start: u64, bytes: Arc<[u8]>, written: bool, copied: bool },
+    /// Writes; `copied` as above.
+    Write { start: u64, bytes: Arc<[u8]>, copied: bool },
+}
+
+impl HostStep {
+    /// Does it again.
+    pub(super) fn apply(&self, memory: &mut Memory) {
+        match self {
+            Self::Allocate { name, start, bytes, written, .. } => {
+                memory.allocate_at(name, *start, bytes.to_vec(), *written);
+            }
+            // It was possible the first time, and memory is never given back here.
+            Self::Write { start, bytes, .. } => drop(memory.fill(*start, bytes)),
+        }
+    }
+
+    /// The copy to the device that it was, if it was one: first byte and length.
+    pub(super) fn copies(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (Self::Allocate { start, bytes, copied, .. } | Self::Write { start, bytes, copied }) = self;
+        copied.then_some((*start, bytes.len() as u64)).into_iter()
+    }
+
+    fn bytes(&self) -> u64 {
+        let (Self::Allocate { bytes, .. } | Self::Write { bytes, .. }) = self;
+        bytes.len() as u64
+    }
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A device address.
+    Pointer(u64),
+    /// A number for a parameter of 1 to 8 bytes.
+    Integer(i128),
+    /// A number for a parameter of 4 or 8 bytes.
+    Float(f64),
+    /// The parameter's own bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A listing that was loaded.
+#[derive(Debug)]
+struct Loaded {
+    module: Module,
+    /// Where its variables in device memory lie.
+    globals: Vec<u64>,
+}
+
+/// A device in a host program's hands.
+#[derive(Debug)]
+pub struct Device {
+    name: String,
+    /// What messages call the place of a launch.
+    asked: PathBuf,
+    modules: Vec<Loaded>,
+    memory: Memory,
+    executor: Executor,
+    launches: Vec<Launch>,
+    host: Vec<(usize, HostStep)>,
+    /// Bytes in `host`.
+    noted: u64,
+}
+
+impl Device {
+    /// An empty device. `check` looks at every access of shared and local memory, too, as [`Program::check`] does.
+    pub fn new(name: &str, check: bool) -> Self {
+        let mut executor = Executor::default();
+        executor.shadow = check.then(Box::default);
+        let (modules, launches, host) = Default::default();
+        let (memory, asked) = (Memory::default(), PathBuf::from(name));
+        Self { name: name.to_owned(), asked, modules, memory, executor, launches, host, noted: 0 }
+    }
+
+    fn bad(&self, what: impl Into<String>) -> ProgramError {
+        ProgramError::new(&self.asked, 0, what)
+    }
+
+    /// Loads a listing; returns the module's number. Its variables in device memory are allocated.
+    ///
+    /// # Errors
+    /// What is wrong with the listing, and when another one has another architecture.
+    pub fn load(&mut self, listing: &Path) -> Result<usize, ProgramError> {
+        let module = Module::load(listing)?;
+        if let Some(first) = self.modules.first().filter(|first| first.module.arch != module.arch) {
+            let expected = format!("sm_{}, as the first module has", first.module.arch);
+            return Err(ProgramError::new(listing, 0, "the module is for another architecture")
+                .found(format!("sm_{}", module.arch))
+                .expected(expected));
+        }
+        let mut globals = Vec::new();
+        for global in &module.globals {
+            globals.push(self.allocate(&global.name, global.bytes.clone(), true, false)?);
+        }
+        self.modules.push(Loaded { module, globals });
+        Ok(self.modules.len() - 1)
+    }
+
+    /// The kernels of a module: name, static shared bytes, registers, and the size of each parameter.
+    pub fn kernels(&self, module: usize) -> Vec<(String, u32, u32, Vec<usize>)> {
+        let sizes = |parameters: &[(usize, usize)]| parameters.iter().map(|&(_, size)| size).collect();
+        let kernels = self.modules[module].module.kernels.iter();
+        kernels.map(|kernel| (kernel.name.clone(), kernel.shared, kernel.registers, sizes(&kernel.parameters))).collect()
+    }
+
+    /// The whole name of a kernel that is named by it or by its identifier in the source.
+    ///
+    /// # Errors
+    /// When there is no such kernel, with the names that there are.
+    pub fn kernel_name(&self, module: usize, name: &str) -> Result<String, ProgramError> {
+        let module = &self.modules[module].module;
+        module.named(&module.file, name).map(|kernel| kernel.name.clone())
+    }
+
+    /// The address and size of a module's variable in device memory.
+    pub fn variable(&self, module: usize, name: &str) -> Option<(u64, u64)> {
+        let Loaded { module, globals } = &self.modules[module];
+        let place = module.globals.iter().position(|global| global.name == name)?;
+        Some((globals[place], module.globals[place].bytes.len() as u64))
+    }
+
+    /// Gives a variable in constant memory its contents for the launches to come.
+    ///
+    /// # Errors
+    /// When there is no such variable, or it is smaller.
+    pub fn set_constant(&mut self, module: usize, name: &str, bytes: &[u8]) -> Result<(), ProgramError> {
+        let asked = self.asked.clone();
+        let module = &mut self.modules[module].module;
+        let names = module.symbols.iter().map(|(known, ..)| known.as_str()).collect::<Vec<_>>().join(", ");
+        let known = module.symbols.iter().find(|(known, ..)| known == name).map(|(_, bank, offset, size)| (*bank, *offset, *size));
+        let unknown = || ProgramError::new(&asked, 0, format!("the listing has no variable `{name}` in constant memory")).expected(names);
+        let (bank, offset, size) = known.ok_or_else(unknown)?;
+        let bank = module.constants.iter_mut().find(|(known, _)| *known == bank).map(|(_, bytes)| bytes);
+        match bank.and_then(|bank| bank.get_mut(offset..offset + bytes.len())).filter(|_| bytes.len() <= size) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => {
+                let expected = format!("at most {size} bytes");
+                let what = format!("`{name}` in constant memory is too small");
+                return Err(ProgramError::new(&asked, 0, what).found(format!("{} bytes", bytes.len())).expected(expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// Allocates memory with contents; returns its address. Contents that are not `written` only give the size; `copied` ones come from the
+    /// host by a copy, which the timing model sees.
+    ///
+    /// # Errors
+    /// When there is more than a device can have.
+    pub fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool, copied: bool) -> Result<u64, ProgramError> {
+        self.room(bytes.len() as u64)?;
+        let kept: Arc<[u8]> = bytes.as_slice().into();
+        let index = self.memory.allocate(name, bytes, written);
+        let start = self.memory.allocations()[index].start;
+        self.note(HostStep::Allocate { name: name.to_owned(), start, bytes: kept, written, copied });
+        Ok(start)
+    }
+
+    /// Frees what was allocated at an address: accesses to it are errors from now on.
+    pub fn free(&mut self, start: u64) {
+        if let Some(index) = self.memory.allocations().iter().position(|known| known.start == start) {
+            self.memory.release(index);
+        }
+    }
+
+    /// Copies bytes to the device.
+    ///
+    /// # Errors
+    /// When they do not lie in one allocation.
+    pub fn write(&mut self, start: u64, bytes: &[u8]) -> Result<(), ProgramError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.room(bytes.len() as u64)?;
+        self.memory.fill(start, bytes).map_err(|fault| self.outside(fault, bytes.len()))?;
+        self.note(HostStep::Write { start, bytes: bytes.into(), copied: true });
+        Ok(())
+    }
+
+    /// The bytes at an address.
+    ///
+    /// # Errors
+    /// When they do not lie in one allocation.
+    pub fn read(&mut self, start: u64, bytes: usize) -> Result<&[u8], ProgramError> {
+        if bytes == 0 {
+            return Ok(&[]);
+        }
+        let (index, span) = self.memory.span(start, bytes).map_err(|fault| self.outside(fault, bytes))?;
+        Ok(&self.memory.allocations()[index].bytes[span])
+    }
+
+    fn outside(&self, fault: Fault, bytes: usize) -> ProgramError {
+        let near = fault.near.map_or_else(String::new, |(name, offset, size)| {
+            format!("; the closest is `{name}` of {size} bytes, in which it would begin at byte {offset}")
+        });
+        self.bad(format!("a copy of {bytes} bytes outside of every array, at address {:#x}{near}", fault.address))
+    }
+
+    fn room(&self, bytes: u64) -> Result<(), ProgramError> {
+        if self.noted.saturating_add(bytes) <= MOST_BYTES {
+            return Ok(());
+        }
+        let what = format!("the host has sent {} bytes to the device, and {bytes} more are too many to keep", self.noted);
+        Err(self
+            .bad(what)
+            .expected("at most 16 GiB between two calls of clear()")
+            .help("clear() forgets what was launched, and keeps the arrays"))
+    }
+
+    fn note(&mut self, step: HostStep) {
+        self.noted += step.bytes();
+        self.host.push((self.launches.len(), step));
+    }
+
+    /// Executes a kernel and waits for its end; returns the instructions of its warps and the lanes that were active in them. `keep_going` is
+    /// asked every few CTAs.
+    ///
+    /// # Errors
+    /// When the launch is wrong or the kernel stops. It then belongs to no workload, and memory is as the kernel left it.
+    pub fn launch(
+        &mut self,
+        (module, kernel): (usize, &str),
+        (grid, block, dynamic): (&[i64], &[i64], i64),
+        arguments: &[Argument],
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(u64, u64), ProgramError> {
+        if self.launches.len() == MOST_LAUNCHES {
+            let problem = self.bad("the device has launched too many kernels").expected(format!("at most {MOST_LAUNCHES}"));
+            return Err(problem.help("clear() forgets what was launched, and keeps the arrays"));
+        }
+        let Loaded { module, globals } = &self.modules[module];
+        let text = module.named(&self.asked, kernel)?;
+        let grid = extents(&self.asked, grid, "grid", MOST_GRID)?;
+        let block = extents(&self.asked, block, "block", MOST_BLOCK)?;
+        let argument = |number: usize, size: usize| {
+            let what = format!("argument {number} of kernel {}", text.name);
+            bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
+        };
+        let (stream, textures) = (StreamId(0), Arc::default());
+        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures };
+        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument)?;
+        let mut tally = Tally::default();
+        let done = self.execute(&launch, &mut tally, keep_going);
+        if let Err(problem) = done {
+            self.rebase();
+            return Err(problem);
+        }
+        self.launches.push(launch);
+        let sums = tally.0.iter().map(|count| (count.warps, count.lanes));
+        Ok(sums.fold((0, 0), |(warps, lanes), (more, active)| (warps + more, lanes + active)))
+    }
+
+    fn execute(&mut self, launch: &Launch, tally: &mut Tally, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProgramError> {
+        let kernel = &launch.kernel;
+        for cta in 0..kernel.grid.count() as u32 {
+            if cta.is_multiple_of(ASKED_EVERY) && !keep_going() {
+                return Err(self.bad(format!("kernel {} was interrupted at CTA {cta}", kernel.name)));
+            }
+            let done = self.executor.cta(kernel, &mut self.memory, cta, false, (tally, false));
+            done.map_err(|trouble| describe(kernel, cta, trouble))?;
+        }
+        Ok(())
+    }
+
+    /// Writes down memory as it is: after a launch that failed, those to come start from what it left.
+    fn rebase(&mut self) {
+        for index in 0..self.memory.allocations().len() {
+            let allocation = &self.memory.allocations()[index];
+            if !allocation.bytes.is_empty() {
+                let step = HostStep::Write { start: allocation.start, bytes: allocation.bytes.as_slice().into(), copied: false };
+                self.note(step);
+            }
+        }
+    }
+
+    /// Forgets all launches and copies; memory stays as it is.
+    pub fn clear(&mut self) {
+        (self.launches, self.host, self.noted) = (Vec::new(), Vec::new(), 0);
+        for index in 0..self.memory.allocations().len() {
+            let allocation = &self.memory.allocations()[index];
+            let step = HostStep::Allocate {
+                name: allocation.name.clone(),
+                start: allocation.start,
+                bytes: allocation.bytes.as_slice().into(),
+                written: allocation.is_written(),
+                copied: false,
+            };
+            self.note(step);
+        }
+    }
+
+    /// What kernels have printed since the last call, and how many calls of printf are missing from it.
+    pub fn printed(&mut self) -> (String, u64) {
+        let printed = std::mem::take(&mut self.executor.printed);
+        (printed.text, printed.left_out)
+    }
+
+    /// How many kernels a workload would have.
+    pub fn launched(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// Reads of arrays where nothing was written, by array.
+    pub fn unwritten(&self) -> Vec<(String, u64)> {
+        let counted = self.memory.allocations().iter().zip(&self.memory.unwritten).filter(|(_, count)| **count > 0);
+        counted.map(|(allocation, count)| (allocation.name.clone(), *count)).collect()
+    }
+
+    /// All launches and copies so far as what a run executes. The device may go on meanwhile.
+    ///
+    /// # Errors
+    /// When nothing was launched, or the timing model does not know the architecture.
+    pub fn workload(&self) -> Result<Workload, ProgramError> {
+        if self.launches.is_empty() {
+            return Err(self.bad("nothing was launched on the device").help("launch a kernel first"));
+        }
+        let program = Program {
+            name: self.name.clone(),
+            arch: self.modules.first().map_or(0, |first| first.module.arch),
+            file: self.asked.clone(),
+            folder: PathBuf::new(),
+            parameters: Vec::new(),
+            buffers: Vec::new(),
+            globals: Vec::new(),
+            addresses: Vec::new(),
+            setup: Vec::new(),
+            launches: self.launches.clone(),
+            host: self.host.clone(),
+            outputs: Vec::new(),
+        };
+        run::workload(&Arc::new(program))
+    }
+}
+
+/// The bytes of an argument for a parameter of `size` bytes, or what was found and what expected.
+fn bytes_of(argument: &Argument, size: usize) -> Result<Vec<u8>, (String, String)> {
+    let wide = match argument {
+        Argument::Pointer(address) if size == 8 => return Ok(address.to_le_bytes().to_vec()),
+        Argument::Pointer(_) => return Err(("an array".into(), format!("a number of {size} bytes"))),
+        Argument::Bytes(bytes) if bytes.len() == size => return Ok(bytes.clone()),
+        Argument::Bytes(bytes) => return Err((format!("{} bytes", bytes.len()), format!("{size} bytes"))),
+        Argument::Float(number) if size == 4 => return Ok((*number as f32).to_le_bytes().to_vec()),
+        Argument::Float(number) if size == 8 => return Ok(number.to_le_bytes().to_vec()),
+        Argument::Float(number) => return Err((number.to_string(), format!("a value of exactly {size} bytes"))),
+        Argument::Integer(number) => *number,
+    };
+    if !matches!(size, 1 | 2 | 4 | 8) {
+        return Err((wide.to_string(), format!("a value of exactly {size} bytes")));
+    }
+    let bits = 8 * size as u32;
+    if !(-(1_i128 << (bits - 1))..1 << bits).contains(&wide) {
+        return Err((wide.to_string(), format!("an integer of {size} bytes")));
+    }
+    Ok(wide.to_le_bytes()[..size].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_base::CtaIndex;
+    use warpshard_workload::Command;
+
+    fn listing(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name)
+    }
+
+    fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
+        values.flat_map(f32::to_le_bytes).collect()
+    }
+
+    /// A device after saxpy of 1000 elements, and the address of `y`.
+    fn saxpy() -> (Device, u64) {
+        let mut device = Device::new("test", false);
+        let module = device.load(&listing("saxpy.sm_70.sass")).unwrap();
+        let x = device.allocate("x", floats((0..1000).map(|i| i as f32)), true, true).unwrap();
+        let y = device.allocate("y", floats((0..1000).map(|_| 1.0)), true, true).unwrap();
+        let arguments = [Argument::Integer(1000), Argument::Float(2.0), Argument::Pointer(x), Argument::Pointer(y)];
+        let (warps, lanes) = device.launch((module, "saxpy"), (&[4], &[256], 0), &arguments, &mut || true).unwrap();
+        assert!(warps >= 32 && lanes > 31 * warps / 2, "{warps}, {lanes}");
+        (device, y)
+    }
+
+    fn streams(workload: &Workload) -> Vec<String> {
+        let ctas = workload.kernels.iter().flat_map(|kernel| (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta))));
+        let instructions = |program: &warpshard_workload::CtaProgram| {
+            let mut text = String::new();
+            for stream in &program.warps {
+                for inst in stream.read() {
+                    text += &format!("{inst:?}\n");
+                }
+            }
+            text
+        };
+        ctas.map(|program| instructions(&program)).collect()
+    }
+
+    #[test]
+    fn a_launch_executes_at_once_and_its_results_can_be_read() {
+        let (mut device, y) = saxpy();
+        let got = device.read(y, 4000).unwrap().to_vec();
+        assert_eq!(got, floats((0..1000).map(|i| 2.0 * i as f32 + 1.0)));
+    }
+
+    #[test]
+    fn the_workload_is_what_was_launched_with_the_copies_before_it() {
+        let (mut device, y) = saxpy();
+        device.write(y, &floats((0..500).map(|_| 0.0))).unwrap();
+        let arguments = |x| [Argument::Integer(500), Argument::Float(1.0), Argument::Pointer(x), Argument::Pointer(y)];
+        assert!(device.launch((0, "saxpy"), (&[2], &[256], 0), &arguments(16), &mut || true).is_err());
+        device.launch((0, "saxpy"), (&[2], &[256], 0), &arguments(y), &mut || true).unwrap();
+        let workload = device.workload().unwrap();
+        let order: Vec<bool> = workload.commands.iter().map(|command| matches!(command, Command::Launch(_))).collect();
+        assert_eq!(order, [false, false, true, false, true]);
+        let first = streams(&workload);
+        assert_eq!(first, streams(&workload));
+        assert_eq!((first.len(), workload.kernels[1].info.id), (6, 2));
+    }
+
+    #[test]
+    fn the_same_kernel_as_in_a_launch_file_gives_the_same_streams() {
+        let file = Program::load(&listing("saxpy.toml"), Some(70), &[("n".into(), "1000".into())]).unwrap();
+        let mut device = Device::new("saxpy", false);
+        let module = device.load(&listing("saxpy.sm_70.sass")).unwrap();
+        let allocate = |device: &mut Device, name: &str| device.allocate(name, file.input(name).unwrap(), true, true).unwrap();
+        let (x, y) = (allocate(&mut device, "x"), allocate(&mut device, "y"));
+        let arguments = [Argument::Integer(1000), Argument::Float(2.5), Argument::Pointer(x), Argument::Pointer(y)];
+        device.launch((module, "saxpy"), (&[40], &[256], 0), &arguments, &mut || true).unwrap();
+        assert_eq!(streams(&device.workload().unwrap()), streams(&file.workload().unwrap()));
+    }
+
+    #[test]
+    fn an_access_beyond_an_array_names_the_array_and_freed_ones_are_gone() {
+        let (mut device, y) = saxpy();
+        let arguments = |y| [Argument::Integer(1100), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
+        let launch =
+            |device: &mut Device| device.launch((0, "saxpy"), (&[8], &[256], 0), &arguments(y), &mut || true).unwrap_err().to_string();
+        let error = launch(&mut device);
+        assert!(error.contains("the closest is `y` of 4000 bytes, in which it would be byte 4000"), "{error}");
+        device.free(y);
+        let error = launch(&mut device);
+        assert!(error.contains("`y (freed)` of 0 bytes"), "{error}");
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_refused_with_their_number() {
+        let (mut device, y) = saxpy();
+        let mut error =
+            |arguments: &[Argument]| device.launch((0, "saxpy"), (&[1], &[32], 0), arguments, &mut || true).unwrap_err().to_string();
+        let pointer = Argument::Pointer(y);
+        let all = |n, a| [n, a, pointer.clone(), pointer.clone()];
+        assert!(error(&[]).contains("takes 4 arguments"));
+        assert!(error(&all(pointer.clone(), Argument::Float(1.0))).contains("argument 0 of kernel"));
+        assert!(error(&all(Argument::Integer(1 << 33), Argument::Float(1.0))).contains("an integer of 4 bytes"));
+        assert!(error(&all(Argument::Integer(1), Argument::Bytes(vec![0; 3]))).contains("3 bytes"));
+    }
+
+    #[test]
+    fn clearing_keeps_memory_and_forgets_launches() {
+        let (mut device, y) = saxpy();
+        device.clear();
+        assert_eq!(device.launched(), 0);
+        assert!(device.workload().unwrap_err().to_string().contains("nothing was launched"));
+        let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
+        device.launch((0, "saxpy"), (&[4], &[256], 0), &arguments, &mut || true).unwrap();
+        let workload = device.workload().unwrap();
+        assert_eq!((workload.commands.len(), streams(&workload).len()), (1, 4));
+        assert_eq!(device.read(y + 4, 4).unwrap(), 6.0_f32.to_le_bytes());
+    }
+
+    #[test]
+    fn an_interrupted_kernel_says_so() {
+        let (mut device, y) = saxpy();
+        let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
+        let error = device.launch((0, "saxpy"), (&[4], &[256], 0), &arguments, &mut || false).unwrap_err().to_string();
+        assert!(error.contains("interrupted at CTA 0"), "{error}");
+        assert_eq!(device.launched(), 1);
+    }
+}

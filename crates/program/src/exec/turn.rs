@@ -1,0 +1,245 @@
+//! The turn of a path: its instructions one after the other, until the warp's paths change or others are to go on.
+//!
+//! This is the executor's inner loop, compiled for the host's vectors ([`wide`](warpshard_base::wide)): what matters in it is inlined.
+
+use warpshard_base::{LaneMask, Task};
+use warpshard_workload::MemSpace;
+
+use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
+use super::access::{self, Memories};
+use super::at_once;
+use super::cta::{Context, Flow, Kernel, Located, SHARED_WINDOW, TURN, Trouble};
+use super::lanes::Row;
+use super::shadow::Access;
+use super::tally::{passes, sectors};
+use super::warp::Warp;
+use super::{control, convert, cross, float, image, integer, outside, tensor};
+
+/// Instructions of a path before it lets the other paths of its warp go on.
+const PATH_TURN: u64 = 1 << 14;
+
+/// A path that executes until the warp's paths change or others are to go on.
+pub(super) struct Turn<'t, 'm, 'c> {
+    pub(super) warp: &'t mut Warp,
+    pub(super) number: usize,
+    pub(super) path: usize,
+    pub(super) memories: &'t mut Memories<'m>,
+    pub(super) context: &'t mut Context<'c>,
+}
+
+impl Task for Turn<'_, '_, '_> {
+    type Output = Result<(), Located>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Located> {
+        let Turn { warp, number, path, memories, context } = self;
+        let kernel = context.kernel;
+        let (code, pool) = (&kernel.decoded.code[..], &kernel.decoded.pool[..]);
+        let mut place = warp.paths[path].place;
+        let active = warp.paths[path].mask;
+        let lane = active.trailing_zeros() as usize & 31;
+        let alone = warp.paths.len() == 1;
+        let mut buffers = [[0; 32]; 3];
+        for _ in 0..if alone { TURN } else { PATH_TURN } {
+            let Some(inst) = code.get(place) else {
+                return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
+            };
+            let mask = warp.lanes.guarded(inst, active);
+            warp.executed += 1;
+            if warp.executed > kernel.limit {
+                return Err((number, place, lane, endless(warp, kernel, memories)));
+            }
+            let count = &mut context.tally.0[place];
+            count.warps += 1;
+            count.lanes += u64::from(mask.count_ones());
+            if context.record && !matches!(inst.group, Group::Access | Group::Image) {
+                warp.stream.op(place as u32, LaneMask(mask));
+            }
+            let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
+            match inst.group {
+                Group::Integer if integer::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                Group::Float if float::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                Group::Access => {
+                    let places = access::addresses(&inst.address, &warp.lanes, pool);
+                    if context.record || context.measure {
+                        note_access(warp, place, mask, &places, context);
+                    }
+                    warp.last_access = (place, places[mask.trailing_zeros() as usize & 31]);
+                    if let Some(mut shadow) = memories.shadow.take() {
+                        let access = Access { inst, warp: number, place, mask, addresses: &places };
+                        let noted = shadow.note(access, memories);
+                        memories.shadow = Some(shadow);
+                        noted.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                    }
+                    if !at_once::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
+                        access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, (32 * number, place))
+                            .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                    }
+                }
+                Group::Branch if alone => {
+                    let taken = mask & warp.lanes.predicate(inst.conditions[0]);
+                    let target = inst.immediate as usize / 16;
+                    if taken != 0 && taken != active {
+                        warp.paths[path].place = place + 1;
+                        warp.split(path, taken, target);
+                        return Ok(());
+                    }
+                    place = if taken == 0 { place + 1 } else { target };
+                    continue;
+                }
+                _ => {
+                    warp.paths[path].place = place;
+                    match other(inst, warp, number, path, mask, pool, (context, memories))
+                        .map_err(|(at, trouble)| (number, place, at.unwrap_or(lane), trouble))?
+                    {
+                        Flow::Next(next) => place = next,
+                        Flow::Changed => return Ok(()),
+                    }
+                    continue;
+                }
+            }
+            place += 1;
+        }
+        // Others go first the next time.
+        warp.paths[path].place = place;
+        if !alone {
+            warp.paths[path].turn += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What is neither arithmetic nor an access. Trouble comes with its lane, if it is that of one.
+fn other(
+    inst: &Inst,
+    warp: &mut Warp,
+    number: usize,
+    path: usize,
+    mask: u32,
+    pool: &[Row],
+    (context, memories): (&mut Context<'_>, &mut Memories<'_>),
+) -> Result<Flow, (Option<usize>, Trouble)> {
+    let next = warp.paths[path].place + 1;
+    let lanes = &mut warp.lanes;
+    if convert::execute(inst, lanes, pool, mask) || cross::execute(inst, lanes, pool, mask) || tensor::execute(inst, lanes, pool, mask) {
+        return Ok(Flow::Next(next));
+    }
+    match inst.op {
+        Op::Nop => {}
+        Op::Special(special, wide) => {
+            let values = special_values(special, warp, number, context);
+            let mask = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
+            warp.lanes.set(inst.dst, mask, &values);
+            if wide {
+                let high = if let Special::Clock(0) = special { (warp.executed >> 32) as u32 } else { 0 };
+                warp.lanes.set(inst.dst + 1, mask, &[high; 32]);
+            }
+        }
+        Op::LoadPlace => {
+            // Its own place, or the one that it names.
+            let place = if inst.immediate == 0 { 16 * (next as u64 - 1) } else { u64::from(inst.immediate) };
+            warp.lanes.set_pair(inst.dst, mask, &[place; 32]);
+        }
+        Op::LoadConstant { number, words } => {
+            let Number::Integer(bytes, signed) = number else { return Ok(Flow::Next(next)) };
+            let mask = if inst.uniform && mask != 0 { u32::MAX } else { mask };
+            let places = access::addresses(&inst.address, &warp.lanes, pool);
+            for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+                for word in 0..u16::from(words) {
+                    let offset = i64::from(places[lane] as u32) + 4 * i64::from(word);
+                    let bank = inst.address.bank;
+                    let value = context
+                        .kernel
+                        .banks
+                        .read(bank, offset, usize::from(bytes))
+                        .ok_or((Some(lane), Trouble::Constant { bank, offset }))?;
+                    let shift = 32 - 8 * u32::from(bytes);
+                    let value = (value as u32) << shift;
+                    warp.lanes.put(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
+                }
+            }
+        }
+        Op::Barrier(Barrier::Arrive) if mask != 0 => {
+            let barrier = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize] & 15;
+            if let Some(shadow) = &mut memories.shadow {
+                shadow.arrive(barrier as usize, number);
+            }
+            return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble));
+        }
+        Op::Image(image) => {
+            let textures = &context.kernel.textures;
+            let done = image::execute(inst, image, lanes, pool, mask, (memories, textures), 32 * number);
+            let places = done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+            if context.record || context.measure {
+                note_access(warp, next - 1, mask, &places, context);
+            }
+        }
+        Op::CallOutside => {
+            let done = outside::call(inst, lanes, pool, mask, memories, 32 * number);
+            done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+        }
+        _ => return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble)),
+    }
+    Ok(Flow::Next(next))
+}
+
+fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>) -> Row {
+    let block = context.kernel.block;
+    let (x, y) = (block.x.max(1), block.y.max(1));
+    std::array::from_fn(|lane| {
+        let thread = (32 * number + lane) as u32;
+        match special {
+            Special::Zero => 0,
+            Special::Thread(0) => thread % x,
+            Special::Thread(1) => thread / x % y,
+            Special::Thread(_) => thread / (x * y),
+            Special::Cta(dimension) => context.cta[usize::from(dimension) % 3],
+            Special::Lane => lane as u32,
+            Special::Warp => number as u32,
+            Special::Clock(0) => warp.executed as u32,
+            Special::Clock(_) => (warp.executed >> 32) as u32,
+            Special::LaneMask(kind) => {
+                let own = 1_u32 << lane;
+                [own, own - 1, own | (own - 1), !(own | (own - 1)), !(own - 1)][usize::from(kind) % 5]
+            }
+            Special::SharedWindow => (SHARED_WINDOW >> 32) as u32,
+        }
+    })
+}
+
+/// Writes an access down and measures it.
+fn note_access(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], context: &mut Context<'_>) {
+    let Some(access) = context.kernel.access[place] else {
+        if context.record {
+            warp.stream.op(place as u32, LaneMask(mask));
+        }
+        return;
+    };
+    let mut packed = [0; 32];
+    let mut active = &places[..];
+    if mask != u32::MAX {
+        let mut count = 0;
+        for (lane, address) in places.iter().enumerate() {
+            packed[count & 31] = *address;
+            count += (mask >> lane & 1) as usize;
+        }
+        active = &packed[..count];
+    }
+    if context.record {
+        warp.stream.access(place as u32, LaneMask(mask), active);
+    }
+    if context.measure && mask != 0 {
+        let bytes = u64::from(access.width);
+        let shared = access.space == MemSpace::Shared;
+        let parts = if shared { passes(active, bytes) } else { sectors(active, bytes) };
+        context.tally.0[place].parts += parts;
+    }
+}
+
+/// What a warp that does not end does: the access of device memory in which it may wait.
+#[cold]
+fn endless(warp: &Warp, kernel: &Kernel, memories: &Memories<'_>) -> Trouble {
+    let (place, address) = warp.last_access;
+    let loads = kernel.decoded.code.get(place).is_some_and(|inst| matches!(inst.op, Op::Load { .. } | Op::Atomic { .. }));
+    Trouble::Endless(kernel.limit, (loads && address != 0).then(|| (place, memories.global.near(address))))
+}

@@ -1,0 +1,224 @@
+//! Numbers of a launch file that are written as formulas of its parameters: `(n + 255) / 256`.
+
+use warpshard_base::Rng;
+
+/// Deepest nesting of a formula.
+const DEEPEST: u32 = 32;
+
+const BEYOND: &str = "the value is beyond 64 bits";
+
+/// A formula with the parameters' values put in: what to do with a stack of numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Formula(Vec<Step>);
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Number(i64),
+    /// The number of the element.
+    Element,
+    Negate,
+    Hash,
+    Binary(Operator),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Left,
+    Right,
+    Least,
+    Most,
+}
+
+/// The value of a formula: `+ - * / % << >>`, parentheses, `min(a, b)`, `max(a, b)`, `hash(a)` (31 bits that look random), decimal and
+/// hexadecimal numbers and names.
+///
+/// # Errors
+/// What is wrong, in words: an unknown name, a division by zero, a value beyond 64 bits, or what cannot be read.
+pub(super) fn evaluate(text: &str, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<i64, String> {
+    Formula::parse(text, None, value_of)?.value(0)
+}
+
+impl Formula {
+    /// Reads a formula in which `element` names what differs from value to value.
+    ///
+    /// # Errors
+    /// An unknown name, or what cannot be read.
+    pub(super) fn parse(text: &str, element: Option<&str>, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<Self, String> {
+        let mut reader = Reader { rest: text.trim(), element, value_of, depth: 0, steps: Vec::new() };
+        reader.shift()?;
+        if reader.rest.is_empty() { Ok(Self(reader.steps)) } else { Err(format!("`{}` cannot be read", reader.rest)) }
+    }
+
+    /// The value for one element.
+    ///
+    /// # Errors
+    /// A division by zero, or a value beyond 64 bits.
+    pub(super) fn value(&self, element: i64) -> Result<i64, String> {
+        let mut stack = Vec::with_capacity(8);
+        for step in &self.0 {
+            let value = match *step {
+                Step::Number(number) => number,
+                Step::Element => element,
+                Step::Negate => pop(&mut stack).checked_neg().ok_or(BEYOND)?,
+                Step::Hash => (Rng::keyed(pop(&mut stack) as u64, &[]).next_u64() >> 33) as i64,
+                Step::Binary(operator) => {
+                    let right = pop(&mut stack);
+                    operator.apply(pop(&mut stack), right)?
+                }
+            };
+            stack.push(value);
+        }
+        Ok(pop(&mut stack))
+    }
+}
+
+fn pop(stack: &mut Vec<i64>) -> i64 {
+    stack.pop().expect("a formula that was read has its operands on the stack")
+}
+
+impl Operator {
+    fn apply(self, left: i64, right: i64) -> Result<i64, &'static str> {
+        if right == 0 && matches!(self, Self::Divide | Self::Remainder) {
+            return Err("a division by zero");
+        }
+        let count = u32::try_from(right).ok().filter(|count| *count < 63);
+        let value = match self {
+            Self::Add => left.checked_add(right),
+            Self::Subtract => left.checked_sub(right),
+            Self::Multiply => left.checked_mul(right),
+            Self::Divide => left.checked_div(right),
+            Self::Remainder => left.checked_rem(right),
+            Self::Left => return count.and_then(|count| left.checked_mul(1_i64.checked_shl(count)?)).ok_or("a shift by more than 62 bits"),
+            Self::Right => return count.map(|count| left >> count).ok_or("a shift by more than 62 bits"),
+            Self::Least => Some(left.min(right)),
+            Self::Most => Some(left.max(right)),
+        };
+        value.ok_or(BEYOND)
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    element: Option<&'a str>,
+    value_of: &'a dyn Fn(&str) -> Option<i64>,
+    depth: u32,
+    steps: Vec<Step>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, symbol: &str) -> bool {
+        let Some(rest) = self.rest.strip_prefix(symbol) else { return false };
+        self.rest = rest.trim_start();
+        true
+    }
+
+    /// Operands of one precedence, and what stands between them.
+    fn chain(&mut self, operators: &[(&str, Operator)], operand: fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        operand(self)?;
+        while let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.take(symbol)) {
+            operand(self)?;
+            self.steps.push(Step::Binary(operator));
+        }
+        Ok(())
+    }
+
+    fn shift(&mut self) -> Result<(), String> {
+        self.chain(&[("<<", Operator::Left), (">>", Operator::Right)], Self::sum)
+    }
+
+    fn sum(&mut self) -> Result<(), String> {
+        self.chain(&[("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
+    }
+
+    fn product(&mut self) -> Result<(), String> {
+        self.chain(&[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)], Self::atom)
+    }
+
+    fn atom(&mut self) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("the formula is nested too deeply".into());
+        }
+        let done = self.inner();
+        self.depth -= 1;
+        done
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<(), String> {
+        if self.take(symbol) { Ok(()) } else { Err(format!("a `{symbol}` is missing")) }
+    }
+
+    fn inner(&mut self) -> Result<(), String> {
+        if self.take("(") {
+            self.shift()?;
+            return self.expect(")");
+        }
+        if self.take("-") {
+            self.atom()?;
+            self.steps.push(Step::Negate);
+            return Ok(());
+        }
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        if word.is_empty() {
+            return Err("a number or name is missing".into());
+        }
+        self.rest = rest.trim_start();
+        if word.starts_with(|c: char| c.is_ascii_digit()) {
+            let number = word.strip_prefix("0x").map_or_else(|| word.parse(), |hex| i64::from_str_radix(hex, 16));
+            self.steps.push(Step::Number(number.map_err(|_| format!("`{word}` is no number of 64 bits"))?));
+            return Ok(());
+        }
+        if self.take("(") {
+            self.shift()?;
+            let step = match word {
+                "hash" => Step::Hash,
+                "min" | "max" => {
+                    self.expect(",")?;
+                    self.shift()?;
+                    Step::Binary(if word == "min" { Operator::Least } else { Operator::Most })
+                }
+                _ => return Err(format!("no function is called `{word}`, only min, max and hash")),
+            };
+            self.steps.push(step);
+            return self.expect(")");
+        }
+        let value = (self.value_of)(word).map(Step::Number);
+        let value = if self.element == Some(word) { Some(Step::Element) } else { value };
+        self.steps.push(value.ok_or_else(|| format!("no parameter is called `{word}`"))?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_evaluated_and_wrong_ones_explained() {
+        let of = |text: &str| evaluate(text, &|name| (name == "n").then_some(1000));
+        assert_eq!(of("(n + 255) / 256"), Ok(4));
+        assert_eq!(of("-2 * (n - 0x10) % 7"), Ok(-1968 % 7));
+        assert_eq!(of("1 + 1 << 3 >> 1"), Ok(8));
+        assert_eq!(of("min(n, max(3, 2 * 4)) + 1"), Ok(9));
+        let random = of("hash(n) % 100").unwrap();
+        assert!((0..100).contains(&random) && of("hash(n + 1) % 100") != Ok(random));
+        for wrong in ["", "n +", "m", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "0xg", "1 << 64", "1 << 63", "min(1)", "sin(1)"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        assert!(of(&"(".repeat(10_000)).is_err());
+        assert!(of(&"-".repeat(10_000)).is_err());
+    }
+
+    #[test]
+    fn a_formula_of_an_element_has_a_value_per_element() {
+        let formula = Formula::parse("i * n + 1", Some("i"), &|name| (name == "n").then_some(10)).unwrap();
+        assert_eq!([formula.value(0), formula.value(3)], [Ok(1), Ok(31)]);
+        assert!(Formula::parse("100 / i", Some("i"), &|_| None).unwrap().value(0).is_err());
+    }
+}

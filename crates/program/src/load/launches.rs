@@ -1,0 +1,395 @@
+//! Launches: kernels bound to their arguments, constants and textures.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+
+use warpshard_base::{Addr, GpuId, KernelIndex, StreamId};
+use warpshard_isa::Generation;
+use warpshard_workload::{Dim3, PeerCopy};
+
+use super::super::error::ProgramError;
+use super::super::exec::{Kernel, LOCAL_WINDOW, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture};
+use super::super::isa::{Banks, decode};
+use super::super::listing::{KernelText, Module};
+use super::super::schema::{CopyRow, LaunchRow, Value};
+use super::super::statics::statics;
+use super::super::{Launch, Program};
+use super::Loader;
+
+/// Most launches of a program, which traces number in 16 bits.
+pub(in super::super) const MOST_LAUNCHES: usize = 1 << 16;
+/// Largest grid and CTA, by dimension.
+pub(in super::super) const MOST_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+pub(in super::super) const MOST_BLOCK: [i64; 3] = [1024, 1024, 64];
+/// Stack of a thread beyond what its kernel asks for, for functions that are called.
+const STACK: usize = 1024;
+/// Most shared memory of a CTA, in bytes.
+const MOST_SHARED: i64 = 228 << 10;
+
+/// What launches are bound to.
+pub(super) struct Bound<'a> {
+    pub(super) module: &'a Module,
+    /// Names of the texture objects, and the objects.
+    pub(super) textures: (&'a [&'a str], Arc<[Texture]>),
+    /// Most instructions of a warp.
+    pub(super) limit: u64,
+}
+
+impl Loader<'_> {
+    /// Adds launches, in the order in which sequences repeat them.
+    pub(super) fn launches(&mut self, program: &mut Program, rows: &[Spanned<LaunchRow>], bound: &Bound<'_>) -> Result<(), ProgramError> {
+        for spanned in rows {
+            let row = self.row(spanned);
+            let kinds = [row.kernel.is_some(), !row.sequence.is_empty(), row.copy.is_some()];
+            if kinds.into_iter().filter(|given| *given).count() != 1 {
+                let what = if row.copy.is_some() || kinds == [false; 3] {
+                    "a launch has none or several of `kernel`, `copy` and `sequence`"
+                } else {
+                    "a launch has neither or both of `kernel` and `sequence`"
+                };
+                return Err(self.bad(what).expected("one of them"));
+            }
+            if !row.sequence.is_empty() && row.has_events() {
+                return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
+            }
+            let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
+            for i in 0..repeat {
+                self.row(spanned);
+                self.rounds += 1;
+                if self.rounds > MOST_LAUNCHES || program.launches.len() == MOST_LAUNCHES {
+                    return Err(self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")));
+                }
+                if row.repeat.is_some() {
+                    self.parameters.push((row.index.clone().unwrap_or_else(|| "i".into()), i));
+                }
+                if row.sequence.is_empty() {
+                    let mut launch = match &row.copy {
+                        Some(copy) => self.copy(row, copy, program, bound)?,
+                        None => self.launch(row, program, bound)?,
+                    };
+                    launch.gpu = self.gpu(row.gpu.as_ref())?;
+                    self.events(row, program.launches.len(), &mut launch)?;
+                    if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
+                } else {
+                    self.launches(program, &row.sequence, bound)?;
+                }
+                if row.repeat.is_some() {
+                    self.parameters.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a launch waits for, and the event that it records, as number `number` of the program.
+    ///
+    /// A stream waits for what an event recorded last before it in the file, so that launches never wait for each other in a circle.
+    fn events(&mut self, row: &LaunchRow, number: usize, launch: &mut Launch) -> Result<(), ProgramError> {
+        if row.setup && row.has_events() {
+            return Err(self.bad("a launch of the setup records or awaits an event").expected("events among the other launches"));
+        }
+        for event in &row.wait {
+            let known = self.events.iter().find(|(name, _)| name == event);
+            let Some((_, recorded)) = known else {
+                let what = format!("the launch waits for event `{event}`, which no launch before it records");
+                return Err(self.unknown("wait", what, event, self.events.iter().map(|(name, _)| name.as_str())));
+            };
+            launch.after.push(*recorded);
+        }
+        if let Some(event) = &row.record {
+            self.events.retain(|(name, _)| name != event);
+            self.events.push((event.clone(), KernelIndex(number as u16)));
+        }
+        Ok(())
+    }
+
+    /// A problem of a launch with the line of the key that it is about.
+    fn of_key(&self, key: &str, problem: ProgramError) -> ProgramError {
+        if problem.file != self.path || problem.line > 0 {
+            return problem;
+        }
+        ProgramError { line: self.bad_key(key, "").line, ..problem }
+    }
+
+    fn dimensions(&self, values: &[Value], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
+        let sizes: Vec<i64> = values.iter().map(|value| self.number(value, what)).collect::<Result<_, _>>()?;
+        extents(self.path, &sizes, what, most).map_err(|problem| self.of_key(what, problem))
+    }
+
+    fn launch(&self, row: &LaunchRow, program: &Program, bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+        let name = row.kernel.as_deref().unwrap_or_default();
+        let text = bound.module.named(self.path, name).map_err(|problem| self.of_key("kernel", problem))?;
+        let grid = self.dimensions(&row.grid, "grid", MOST_GRID)?;
+        let block = self.dimensions(&row.block, "block", MOST_BLOCK)?;
+        let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, "shared"))?;
+        let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
+        let stream =
+            u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
+        let argument = |number: usize, size: usize| {
+            let what = format!("argument {number} of kernel {}", text.name);
+            self.argument(&row.arguments[number], size, (program, bound), &what)
+        };
+        let globals = &program.addresses[program.buffers.len()..];
+        let textures = Arc::clone(&bound.textures.1);
+        let shape = Shape { grid, block, dynamic, limit: bound.limit, globals, stream: StreamId(stream), textures };
+        let launch = bind(self.path, (bound.module, text), &shape, row.arguments.len(), &argument);
+        launch.map_err(|problem| {
+            let key = if problem.what.starts_with("shared") { "shared" } else { "arguments" };
+            self.of_key(key, problem)
+        })
+    }
+
+    /// The GPU that a launch or buffer names.
+    pub(super) fn gpu(&self, value: Option<&Value>) -> Result<Option<GpuId>, ProgramError> {
+        let Some(value) = value else { return Ok(None) };
+        let number = self.number(value, "gpu")?;
+        let gpu = u8::try_from(number).map_err(|_| self.bad_key("gpu", "a GPU is a number from 0 to 255").found(number.to_string()))?;
+        Ok(Some(GpuId(gpu)))
+    }
+
+    /// A copy between memories, as a launch.
+    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+        if row.setup || !(row.grid.is_empty() && row.block.is_empty() && row.arguments.is_empty() && row.shared.is_none()) {
+            let expected = "`copy` with `gpu`, `stream`, `record`, `wait` and `repeat` alone";
+            return Err(self.bad("a copy belongs to the setup, or has a grid, a block, shared memory or arguments").expected(expected));
+        }
+        let address = |value: &Value, what: &str| -> Result<u64, ProgramError> {
+            let bytes = self.argument(value, 8, (program, bound), &format!("`{what}` of a copy"))?;
+            Ok(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+        };
+        let (from, to) = (address(&copy.from, "from")?, address(&copy.to, "to")?);
+        let bytes = self.number(&copy.bytes, "bytes")?;
+        let whole = |start: u64| {
+            let starts = program.buffers.iter().zip(&program.addresses);
+            let end = bytes.checked_add_unsigned(start).map(i64::cast_unsigned);
+            starts.into_iter().any(|(buffer, at)| {
+                let after = at + (buffer.count * buffer.element.bytes()) as u64;
+                (*at..after).contains(&start) && end.is_some_and(|end| end <= after)
+            })
+        };
+        if bytes < 1 || !whole(from) || !whole(to) {
+            let expected = "at least one byte, all of them in one buffer at either end";
+            return Err(self.bad_key("copy", "a copy leaves its buffers, or copies nothing").found(bytes.to_string()).expected(expected));
+        }
+        let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
+        let stream =
+            u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
+        let one = Dim3 { x: 1, y: 1, z: 1 };
+        Ok(Launch {
+            repeatable: Arc::from([]),
+            registers: 1,
+            stream: StreamId(stream),
+            after: Vec::new(),
+            gpu: None,
+            copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes: bytes.cast_unsigned() }),
+            statics: Some(Arc::default()),
+            mnemonics: Arc::default(),
+            kernel: Arc::new(Kernel {
+                file: bound.module.file.clone(),
+                name: "copy".to_owned(),
+                lines: Default::default(),
+                decoded: Default::default(),
+                access: Default::default(),
+                banks: Banks(Vec::new()),
+                grid: one,
+                block: one,
+                shared_bytes: 0,
+                local_bytes: 0,
+                limit: bound.limit,
+                textures: Arc::default(),
+            }),
+        })
+    }
+
+    /// The bytes of a struct of `size` bytes.
+    fn structure(
+        &self,
+        values: &[Value],
+        size: usize,
+        (program, bound): (&Program, &Bound<'_>),
+        what: &str,
+    ) -> Result<Vec<u8>, ProgramError> {
+        let mut bytes = Vec::with_capacity(size);
+        for value in values {
+            let wide = match value {
+                Value::Text(text) if text.starts_with('&') => 8,
+                Value::List(_) => return Err(self.bad_key("arguments", format!("{what} is a list of lists"))),
+                _ => 4,
+            };
+            bytes.resize(bytes.len().next_multiple_of(wide), 0);
+            bytes.extend(self.argument(value, wide, (program, bound), what)?);
+        }
+        if bytes.len() > size {
+            let found = format!("{} bytes", bytes.len());
+            return Err(self.bad_key("arguments", format!("{what} is too long")).found(found).expected(format!("{size} bytes")));
+        }
+        bytes.resize(size, 0);
+        Ok(bytes)
+    }
+
+    /// The bytes of an argument of `size` bytes.
+    fn argument(&self, value: &Value, size: usize, (program, bound): (&Program, &Bound<'_>), what: &str) -> Result<Vec<u8>, ProgramError> {
+        if let Value::List(values) = value {
+            return self.structure(values, size, (program, bound), what);
+        }
+        let wide = match value {
+            Value::Float(number) if size == 4 => u64::from((*number as f32).to_bits()),
+            Value::Float(number) if size == 8 => number.to_bits(),
+            Value::Text(text) if text.starts_with('&') => {
+                let end = text.find(['+', '-']).unwrap_or(text.len());
+                let (name, offset) = (text[1..end].trim(), &text[end..]);
+                let offset = if offset.is_empty() { 0 } else { self.number(&Value::Text(format!("0 {offset}")), what)? };
+                if size != 8 {
+                    let expected = "8 bytes, which an address or a texture has";
+                    return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
+                }
+                let buffers = program.buffers.iter().map(|buffer| buffer.name.as_str());
+                let textures = bound.textures.0.iter().copied();
+                match (buffers.clone().position(|known| known == name), textures.clone().position(|known| known == name)) {
+                    (Some(place), _) => program.addresses[place].wrapping_add_signed(offset),
+                    (None, Some(place)) if offset == 0 => place as u64 + 1,
+                    _ => {
+                        let what = format!("{what}: there is no buffer or texture `{name}`");
+                        return Err(self.unknown("arguments", what, name, buffers.chain(textures)));
+                    }
+                }
+            }
+            _ => {
+                let number = self.number(value, what)?;
+                let fits = size >= 8 || (-(1_i64 << (8 * size - 1))..1_i64 << (8 * size)).contains(&number);
+                if !fits || size == 0 {
+                    return Err(self.bad_key("arguments", format!("{what} does not fit its {size} bytes")).found(number.to_string()));
+                }
+                number as u64
+            }
+        };
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            let expected = "a list of the values of the struct";
+            return Err(self.bad_key("arguments", format!("{what} has {size} bytes, which one number does not have")).expected(expected));
+        }
+        Ok(wide.to_le_bytes()[..size].to_vec())
+    }
+}
+
+/// The extents of a grid or a CTA, 1 to 3 of them.
+pub(in super::super) fn extents(asked: &Path, values: &[i64], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
+    let mut sizes = [1; 3];
+    if values.is_empty() || values.len() > 3 {
+        return Err(ProgramError::new(asked, 0, format!("{what} has {} dimensions", values.len())).expected("1 to 3"));
+    }
+    for (dimension, &size) in values.iter().enumerate() {
+        if !(1..=most[dimension]).contains(&size) {
+            let expected = format!("1 to {}", most[dimension]);
+            return Err(ProgramError::new(asked, 0, format!("{what} is out of range")).found(size.to_string()).expected(expected));
+        }
+        sizes[dimension] = size as u32;
+    }
+    Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
+}
+
+/// What a launch sets besides its arguments.
+pub(in super::super) struct Shape<'a> {
+    pub(in super::super) grid: Dim3,
+    pub(in super::super) block: Dim3,
+    /// Dynamic shared memory in bytes.
+    pub(in super::super) dynamic: i64,
+    /// Most instructions of a warp.
+    pub(in super::super) limit: u64,
+    /// Where the module's variables in device memory lie.
+    pub(in super::super) globals: &'a [u64],
+    pub(in super::super) stream: StreamId,
+    /// Texture objects, of which the first has number 1.
+    pub(in super::super) textures: Arc<[Texture]>,
+}
+
+/// Binds a kernel to a launch that `asked` names; `argument` gives the bytes of an argument by its number and size.
+pub(in super::super) fn bind(
+    asked: &Path,
+    (module, text): (&Module, &KernelText),
+    shape: &Shape<'_>,
+    arguments: usize,
+    argument: &dyn Fn(usize, usize) -> Result<Vec<u8>, ProgramError>,
+) -> Result<Launch, ProgramError> {
+    let &Shape { grid, block, dynamic, limit, globals, stream, ref textures } = shape;
+    let bad = |what: String| ProgramError::new(asked, 0, what);
+    if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
+        let found = format!("grid {grid}, block {block}");
+        return Err(bad("the launch is too large".into()).found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
+    }
+    if !(0..=MOST_SHARED - i64::from(text.shared)).contains(&dynamic) {
+        let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
+        return Err(bad("shared is out of range".into()).found(dynamic.to_string()).expected(expected));
+    }
+    let local = (text.local as usize).next_multiple_of(16) + if uses_stack(text) { STACK } else { 0 };
+    let mut banks = banks(module, text, globals);
+    let bank = &mut banks.0[0];
+    for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
+        bank[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    bank[0x18..0x20].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
+    bank[0x20..0x28].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
+    bank[STACK_TOP..STACK_TOP + 8].copy_from_slice(&(local as u64).to_le_bytes());
+    if arguments != text.parameters.len() {
+        let found = format!("{arguments} arguments");
+        return Err(bad(format!("kernel {} takes {} arguments", text.name, text.parameters.len())).found(found));
+    }
+    for (number, &(offset, size)) in text.parameters.iter().enumerate() {
+        let bytes = argument(number, size)?;
+        let at = text.parameter_base + offset;
+        bank[at..at + size].copy_from_slice(&bytes);
+    }
+    let decoded = decode(&module.file, text, &banks)?;
+    let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
+    let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
+    Ok(Launch {
+        repeatable: Arc::from([]),
+        registers: text.registers.max(1),
+        stream,
+        after: Vec::new(),
+        gpu: None,
+        copy: None,
+        statics: statics.map(Into::into),
+        mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
+        kernel: Arc::new(Kernel {
+            file: module.file.clone(),
+            name: text.name.clone(),
+            lines: text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
+            decoded,
+            access,
+            banks,
+            grid,
+            block,
+            shared_bytes: text.shared as usize + dynamic as usize,
+            local_bytes: local,
+            limit,
+            textures: Arc::clone(textures),
+        }),
+    })
+}
+
+/// Whether a kernel uses local memory at all.
+fn uses_stack(text: &KernelText) -> bool {
+    text.local > 0 || text.code.iter().any(|inst| inst.mnemonic.starts_with("STL") || inst.mnemonic.starts_with("LDL"))
+}
+
+/// The constant banks of a kernel before its launch's values.
+fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
+    let mut banks = Banks(vec![Vec::new(); 18]);
+    for (bank, bytes) in module.constants.iter().chain(&text.constants) {
+        banks.0[usize::from(*bank)].clone_from(bytes);
+    }
+    for (bank, offset, name) in &module.addresses {
+        let place = module.globals.iter().position(|global| global.name == *name).map(|place| globals[place]);
+        // Functions of the runtime have addresses at which no memory lies.
+        let outside = || OUTSIDE_FUNCTIONS.iter().position(|known| known == name).map(|number| OUTSIDE + 16 * number as u64);
+        if let (Some(place), Some(slot)) = (place.or_else(outside), banks.0[usize::from(*bank) % 18].get_mut(*offset..offset + 8)) {
+            slot.copy_from_slice(&place.to_le_bytes());
+        }
+    }
+    banks.0[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(0x160)];
+    // Whole words are read, also of a last constant of two bytes.
+    banks.0.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
+    banks
+}

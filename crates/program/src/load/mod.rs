@@ -1,0 +1,241 @@
+//! From a launch file to a program: modules are read, formulas evaluated, buffers placed and launches bound to them.
+
+mod check;
+mod launches;
+mod place;
+mod text;
+mod textures;
+
+use std::cell::Cell;
+use std::path::Path;
+
+use toml::Spanned;
+
+use warpshard_base::KernelIndex;
+
+use super::contents::Element;
+use super::error::{ProgramError, listed};
+use super::expression::evaluate;
+use super::listing::Module;
+use super::schema::{BufferRow, LaunchText, OutputRow, Value};
+use super::{Buffer, Output, Program};
+use launches::Bound;
+
+pub use check::{ListingReport, ProgramReport};
+pub(super) use check::{listing, program};
+pub(super) use launches::{MOST_BLOCK, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+
+use warpshard_model::suggest;
+
+/// Most bytes that all buffers have together.
+pub(super) const MOST_BYTES: u64 = 1 << 34;
+/// Most instructions of a warp where nothing says otherwise.
+pub(super) const LIMIT: u64 = 1 << 24;
+
+/// Reads a launch file; `arch` picks the listing (70 for sm_70), else the first one is taken. `settings` replace parameters.
+pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
+    let text = text::read(path)?;
+    let file = text::parse(path, &text)?;
+    Loader::new(path, &text).program(file, arch, settings)
+}
+
+struct Loader<'a> {
+    path: &'a Path,
+    folder: &'a Path,
+    text: &'a str,
+    /// Where in the text the row begins that is being read; 0 for none.
+    at: Cell<usize>,
+    /// Parameters, then the numbers of the launches around the present one.
+    parameters: Vec<(String, i64)>,
+    /// Launches and rounds of sequences so far.
+    rounds: usize,
+    /// Events, each with the launch that recorded it last.
+    events: Vec<(String, KernelIndex)>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(path: &'a Path, text: &'a str) -> Self {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0, events: Vec::new() }
+    }
+
+    /// A problem with the row that is being read.
+    fn bad(&self, what: impl Into<String>) -> ProgramError {
+        let line = if self.at.get() == 0 { 0 } else { text::line_of(self.text, self.at.get()) };
+        ProgramError::new(self.path, line, what)
+    }
+
+    /// A problem with a key of that row.
+    fn bad_key(&self, key: &str, what: impl Into<String>) -> ProgramError {
+        ProgramError { line: text::line_of_key(self.text, self.at.get(), key), ..self.bad(what) }
+    }
+
+    /// A name that means nothing, and those that do.
+    fn unknown<'n>(&self, key: &str, what: String, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> ProgramError {
+        self.bad_key(key, what).expected(listed(known.clone())).help(suggest(name, known, ""))
+    }
+
+    /// The row of a table, which messages then refer to.
+    fn row<'r, T>(&self, row: &'r Spanned<T>) -> &'r T {
+        self.at.set(row.span().start);
+        row.get_ref()
+    }
+
+    fn program(mut self, file: LaunchText, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
+        self.parameters.extend(file.parameters.iter().map(|(name, value)| (name.clone(), *value)));
+        for (name, value) in settings {
+            let number = value.parse().map_err(|_| self.bad(format!("parameter `{name}` is no integer")).found(value.clone()))?;
+            let names = self.parameters.iter().map(|(name, _)| name.as_str());
+            let place = self.parameters.iter().position(|(known, _)| known == name);
+            let place = place.ok_or_else(|| self.unknown("parameters", format!("the program has no parameter `{name}`"), name, names))?;
+            self.parameters[place].1 = number;
+        }
+        let mut module = self.module(&file, arch)?;
+        let mut buffers = Vec::new();
+        let mut total = 0_u64;
+        for (name, row) in &file.buffers {
+            let buffer = self.buffer(name, self.row(row), None)?;
+            total = total.saturating_add(buffer.count as u64 * buffer.element.bytes() as u64);
+            if total > MOST_BYTES {
+                return Err(self.bad("the buffers are too large").found(format!("{total} bytes")).expected("at most 16 GiB in all"));
+            }
+            buffers.push(buffer);
+        }
+        let mut program = Program {
+            name: file.name.clone().unwrap_or_else(|| self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+            file: self.path.to_path_buf(),
+            folder: self.folder.to_path_buf(),
+            arch: module.arch,
+            parameters: self.parameters.clone(),
+            buffers,
+            globals: module.globals.iter().map(|global| (global.name.clone(), global.bytes.clone())).collect(),
+            addresses: Vec::new(),
+            setup: Vec::new(),
+            launches: Vec::new(),
+            host: Vec::new(),
+            outputs: Vec::new(),
+        };
+        program.addresses = program.layout()?;
+        for (name, row) in &file.symbols {
+            self.symbol(&mut module, &program, name, self.row(row))?;
+        }
+        let textures = self.textures(&program, &file.textures)?;
+        let names: Vec<&str> = file.textures.keys().map(String::as_str).collect();
+        let bound = Bound { module: &module, textures: (&names, textures.into()), limit: file.limit.unwrap_or(LIMIT) };
+        self.launches(&mut program, &file.launches, &bound)?;
+        for row in &file.outputs {
+            let output = self.output(&program, self.row(row))?;
+            program.outputs.push(output);
+        }
+        Ok(program)
+    }
+
+    fn output(&self, program: &Program, row: &OutputRow) -> Result<Output, ProgramError> {
+        let names = program.buffers.iter().map(|buffer| buffer.name.as_str());
+        let place = names.clone().position(|name| name == row.buffer);
+        let buffer = place.ok_or_else(|| self.unknown("buffer", format!("there is no buffer `{}`", row.buffer), &row.buffer, names))?;
+        let crc32 = row.crc32.as_deref().map(|text| u32::from_str_radix(text, 16)).transpose();
+        let crc32 = crc32.map_err(|_| {
+            let what = format!("crc32 of output `{}` is no hexadecimal number of 32 bits", row.buffer);
+            self.bad_key("crc32", what).found(row.crc32.clone().unwrap_or_default())
+        })?;
+        let tolerance = row.tolerance.unwrap_or_default();
+        let sensible = |number: f64| number.is_finite() && number >= 0.0;
+        if !sensible(tolerance.absolute) || !sensible(tolerance.relative) {
+            return Err(self.bad_key("tolerance", "a tolerance is no number from 0 on"));
+        }
+        if row.tolerance.is_some() && row.expected.is_none() {
+            let what = format!("output `{}` has a tolerance and nothing to compare with", row.buffer);
+            return Err(self.bad_key("tolerance", what).expected("`expected` with contents, such as { file = \"name\" }"));
+        }
+        Ok(Output { buffer, crc32, expected: row.expected.clone(), tolerance, show: row.show })
+    }
+
+    /// Gives a variable in constant memory its contents.
+    fn symbol(&self, module: &mut Module, program: &Program, name: &str, row: &BufferRow) -> Result<(), ProgramError> {
+        let known = module.symbols.iter().find(|(known, ..)| known == name).cloned();
+        let names = module.symbols.iter().map(|(known, ..)| known.as_str());
+        let what = || format!("the listing has no variable `{name}` in constant memory");
+        let (_, bank, offset, size) = known.ok_or_else(|| self.unknown(name, what(), name, names))?;
+        let buffer = self.buffer(name, row, Some(size))?;
+        let wanted = buffer.count.saturating_mul(buffer.element.bytes());
+        if wanted > size {
+            let expected = format!("at most {size} bytes");
+            return Err(self.bad(format!("symbol `{name}` is too large")).found(format!("{wanted} bytes")).expected(expected));
+        }
+        let bytes = program.contents(&buffer)?;
+        let place = module.constants.iter_mut().find(|(known, _)| *known == bank);
+        let place = place.and_then(|(_, bank)| bank.get_mut(offset..offset + bytes.len()));
+        place.ok_or_else(|| self.bad(format!("symbol `{name}` lies outside of its bank in the listing")))?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn module(&self, file: &LaunchText, arch: Option<u32>) -> Result<Module, ProgramError> {
+        let names = file.modules.keys().map(String::as_str);
+        let name = match arch {
+            Some(arch) => {
+                let wanted = format!("sm_{arch}");
+                let what = || format!("the program has no listing for {wanted}");
+                let help = "compile it with `warpshard compile` and name the listing under `modules`";
+                let found = file.modules.get(&wanted);
+                found.ok_or_else(|| self.bad_key("modules", what()).expected(listed(names)).help(help))?
+            }
+            None => {
+                let first = file.modules.values().next();
+                let none = || self.bad_key("modules", "the program names no module").expected("modules = { sm_70 = \"listing\" }");
+                first.ok_or_else(none)?
+            }
+        };
+        let module = Module::load(&self.folder.join(name))?;
+        let key = file.modules.iter().find(|(_, value)| *value == name).map_or("", |(key, _)| key);
+        let arch = format!("sm_{}", module.arch);
+        if key != arch {
+            let what = format!("the listing {name} is for another architecture than `modules` says");
+            return Err(self.bad_key("modules", what).found(arch).expected(key));
+        }
+        Ok(module)
+    }
+
+    /// The value of a number or formula.
+    fn number(&self, value: &Value, what: &str) -> Result<i64, ProgramError> {
+        let key = if what.starts_with("argument ") { "arguments" } else { what.split(' ').next().unwrap_or_default() };
+        match value {
+            Value::Integer(number) => Ok(*number),
+            Value::Float(number) => Err(self.bad_key(key, format!("{what} is no integer")).found(number.to_string())),
+            Value::List(_) => Err(self.bad_key(key, format!("{what} is no integer")).found("a list")),
+            Value::Text(text) => {
+                let of = |name: &str| self.parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
+                evaluate(text, &of).map_err(|problem| {
+                    let error = self.bad_key(key, format!("{what}: {problem}")).found(text.clone());
+                    let names = || self.parameters.iter().map(|(known, _)| known.as_str());
+                    match problem.strip_prefix("no parameter is called `").and_then(|rest| rest.strip_suffix('`')) {
+                        Some(name) => error.expected(listed(names())).help(suggest(name, names(), "")),
+                        None => error,
+                    }
+                })
+            }
+        }
+    }
+
+    /// A buffer, or a variable of `size` bytes.
+    fn buffer(&self, name: &str, row: &BufferRow, size: Option<usize>) -> Result<Buffer, ProgramError> {
+        let element = Element::of(row.kind);
+        let count = match (&row.count, size) {
+            (Some(count), _) => self.number(count, &format!("count of buffer `{name}`"))?,
+            (None, Some(size)) => (size / element.bytes()) as i64,
+            (None, None) => return Err(self.bad(format!("buffer `{name}` has no count"))),
+        };
+        if !(0..=(MOST_BYTES / 8) as i64).contains(&count) {
+            let expected = format!("0 to {}", MOST_BYTES / 8);
+            return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
+        }
+        Ok(Buffer {
+            name: name.to_owned(),
+            element,
+            count: count as usize,
+            address: row.address,
+            contents: row.contents.clone(),
+            gpu: self.gpu(row.gpu.as_ref())?,
+        })
+    }
+}

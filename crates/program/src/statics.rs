@@ -1,0 +1,43 @@
+//! The static instructions that streams refer to, as a recorded trace of the same code would have them.
+//!
+//! Sources are the ordinary registers in the order in which they are written, RZ included, as NVBit's tracer lists them; uniform registers
+//! and predicates are not listed. The destination is the register that the opcode writes.
+
+use warpshard_isa::{Generation, image};
+use warpshard_workload::{NO_REGISTER, OpClass, RegisterSets, StaticInst};
+
+use super::isa::Decoded;
+use super::listing::KernelText;
+use super::operand::Kind;
+
+/// The static instructions of a kernel.
+pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generation) -> Vec<StaticInst> {
+    let one = |(inst, destination): (&super::listing::TextInst, &Option<usize>)| {
+        let name = inst.mnemonic.split('.').next().unwrap_or_default();
+        let known = image(name).or_else(|| generation.opcode(name));
+        let mut dst = NO_REGISTER;
+        let mut sources = Vec::new();
+        for (place, operand) in inst.operands.iter().enumerate() {
+            let register = match operand.kind {
+                Kind::Register(number) => Some(number),
+                Kind::Memory { register, .. } | Kind::Constant { register, .. } => register,
+                _ => None,
+            };
+            let Some(number) = register.map(u16::from) else { continue };
+            if *destination == Some(place) { dst = number } else { sources.push(number) }
+        }
+        let mut src = [NO_REGISTER; 4];
+        src.iter_mut().zip(sources).for_each(|(slot, number)| *slot = number);
+        StaticInst {
+            pc: inst.pc,
+            class: known.map_or(OpClass::Alu, |known| known.class),
+            packed_half: known.is_some_and(|known| known.packed_half),
+            dst,
+            src,
+            mem: known.and_then(|known| known.mem).map(|row| row.access(&inst.mnemonic)),
+            immediate: 0,
+            registers: RegisterSets::new(dst, src),
+        }
+    };
+    text.code.iter().zip(&decoded.destinations).map(one).collect()
+}

@@ -1,0 +1,374 @@
+//! The project's own programs against a computation on the host, and guards against programs that go wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpshard_base::{CtaIndex, KernelIndex};
+
+use super::{Execution, Program};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs")
+}
+
+fn load(name: &str, arch: u32, settings: &[(&str, &str)]) -> Arc<Program> {
+    let settings: Vec<(String, String)> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Program::load(&folder().join(format!("{name}.toml")), Some(arch), &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The contents of the buffer `name` of a program before its first launch.
+fn before<T>(program: &Program, name: &str, read: impl Fn(&[u8]) -> T) -> Vec<T> {
+    let memory = program.memory().unwrap();
+    let place = program.buffers.iter().position(|buffer| buffer.name == name).unwrap();
+    memory.allocations()[place].bytes.chunks_exact(program.buffers[place].element.bytes()).map(read).collect()
+}
+
+fn after<T>(execution: &Execution, read: impl Fn(&[u8]) -> T, size: usize) -> Vec<T> {
+    execution.outputs[0].bytes.chunks_exact(size).map(read).collect()
+}
+
+fn single(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes(bytes.try_into().unwrap())
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().unwrap())
+}
+
+const ARCHS: [u32; 2] = [70, 80];
+
+#[test]
+fn vecadd_adds() {
+    for arch in ARCHS {
+        let done = load("vecadd", arch, &[("n", "5000")]).execute(false).unwrap();
+        let got = after(&done, |bytes| f64::from_le_bytes(bytes.try_into().unwrap()), 8);
+        assert!(got.iter().enumerate().all(|(i, value)| *value == 3.0 * i as f64 + 1.0), "sm_{arch}");
+    }
+}
+
+#[test]
+fn saxpy_is_fused_and_rounded_once() {
+    for arch in ARCHS {
+        let program = load("saxpy", arch, &[]);
+        let (x, y) = (before(&program, "x", single), before(&program, "y", single));
+        let got = after(&program.execute(false).unwrap(), single, 4);
+        assert!((0..x.len()).all(|i| got[i].to_bits() == x[i].mul_add(2.5, y[i]).to_bits()), "sm_{arch}");
+    }
+}
+
+#[test]
+fn the_reduction_sums_all_elements() {
+    for arch in ARCHS {
+        for n in ["1", "31", "1000", "100000"] {
+            let program = load("reduction", arch, &[("n", n)]);
+            let expected: u32 = before(&program, "in", word).into_iter().sum();
+            assert_eq!(after(&program.execute(false).unwrap(), word, 4), [expected], "sm_{arch}, n = {n}");
+        }
+    }
+}
+
+#[test]
+fn the_matrix_product_has_the_hosts_bits() {
+    for arch in ARCHS {
+        let program = load("sgemm", arch, &[("n", "64")]);
+        let (a, b) = (before(&program, "a", single), before(&program, "b", single));
+        let got = after(&program.execute(false).unwrap(), single, 4);
+        for row in 0..64 {
+            for column in 0..64 {
+                let expected = (0..64).fold(0.0_f32, |sum, k| a[row * 64 + k].mul_add(b[k * 64 + column], sum));
+                assert_eq!(got[row * 64 + column].to_bits(), expected.to_bits(), "sm_{arch}, row {row}, column {column}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_transpose_mirrors_a_matrix_of_any_shape() {
+    for arch in ARCHS {
+        for (width, height) in [(200, 120), (1, 77), (33, 32)] {
+            let program = load("transpose", arch, &[("width", &width.to_string()), ("height", &height.to_string())]);
+            let got = after(&program.execute(false).unwrap(), single, 4);
+            assert!((0..width * height).all(|i| got[i] == (i % height * width + i / height) as f32), "sm_{arch}, {width} x {height}");
+        }
+    }
+}
+
+#[test]
+fn the_scan_gives_the_sum_of_all_before() {
+    for arch in ARCHS {
+        let program = load("scan", arch, &[("n", "3001")]);
+        let got = after(&program.execute(false).unwrap(), word, 4);
+        let mut sum = 0;
+        for (i, value) in before(&program, "in", word).into_iter().enumerate() {
+            assert_eq!(got[i], sum, "sm_{arch}, element {i}");
+            sum += value;
+        }
+    }
+}
+
+#[test]
+fn the_search_gives_every_vertex_its_distance() {
+    let (n, degree) = (4096_usize, 4_usize);
+    let mut levels = vec![-1_i32; n];
+    levels[0] = 0;
+    let mut frontier = vec![0_usize];
+    while !frontier.is_empty() {
+        let mut next = Vec::new();
+        for v in frontier {
+            for k in 0..degree {
+                let to = (v * 5 + k * 7 + 1) % n;
+                if levels[to] < 0 {
+                    levels[to] = levels[v] + 1;
+                    next.push(to);
+                }
+            }
+        }
+        frontier = next;
+    }
+    for arch in ARCHS {
+        let got = after(&load("bfs", arch, &[]).execute(false).unwrap(), |bytes| word(bytes) as i32, 4);
+        assert_eq!(got, levels, "sm_{arch}");
+    }
+}
+
+#[test]
+fn results_have_the_hashes_that_the_launch_files_expect() {
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        for arch in ARCHS {
+            let done = Program::load(&path, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}")).execute(false).unwrap();
+            assert!(done.outputs.iter().all(|output| output.expected.is_some()), "{}: an output without a hash", path.display());
+            assert!(done.is_as_expected(), "{} for sm_{arch}: {:08x}", path.display(), done.outputs[0].crc32);
+            assert!(done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
+        }
+    }
+}
+
+/// All streams of a program, as words that can be compared.
+fn streams(program: &Arc<Program>) -> Vec<(u32, u32, Vec<u64>)> {
+    let workload = program.workload().unwrap();
+    let mut all = Vec::new();
+    for number in 0..workload.kernels.len() {
+        let kernel = workload.kernel(KernelIndex(number as u16));
+        for cta in 0..kernel.info.ctas() {
+            let program = kernel.source.cta(CtaIndex(cta));
+            for warp in &program.warps {
+                let (mut reader, mut buffer) = (warp.read(), [0; 32]);
+                while let Some(inst) = reader.next() {
+                    let count = reader.addresses(&inst, &mut buffer);
+                    all.push((program.code[inst.index as usize].pc, inst.mask.0, buffer[..count].to_vec()));
+                }
+            }
+        }
+        assert_eq!(kernel.source.failure(), None);
+    }
+    all
+}
+
+#[test]
+fn a_workload_can_be_executed_again_and_its_ctas_asked_for_in_any_order() {
+    let program = load("scan", 70, &[("n", "3000")]);
+    let expected = streams(&program);
+    assert_eq!(streams(&program), expected);
+    let workload = program.workload().unwrap();
+    let kernel = &workload.kernels[2];
+    for cta in (0..kernel.info.ctas()).rev() {
+        assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
+    }
+}
+
+/// Loads a program of one kernel made of `code`, with a buffer `data` of 64 words as its only argument.
+fn program_of(code: &[&str], extra: &str) -> Result<Arc<Program>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text =
+        "warpshard listing 1\narch sm_70\nkernel test\nregisters 32\nshared 256\nlocal 0\nparameters 0x160 8 0:8\ncode\n".to_owned();
+    for (number, line) in code.iter().enumerate() {
+        text += &format!("{:04x}: {line} ; 0000000000000000 0000000000000000\n", 16 * number);
+    }
+    std::fs::write(folder.path().join("test.sass"), text + "end\n").unwrap();
+    let launch = format!(
+        "modules = {{ sm_70 = \"test.sass\" }}\nlimit = 100000\n[buffers]\ndata = {{ type = \"u32\", count = 64, contents = {{ constant = 0 }} }}\n\
+         [[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n{extra}[[outputs]]\nbuffer = \"data\"\n"
+    );
+    let file = folder.path().join("test.toml");
+    std::fs::write(&file, launch).unwrap();
+    Program::load(&file, None, &[]).map_err(|error| error.to_string())
+}
+
+fn error_of(code: &[&str]) -> String {
+    match program_of(code, "").and_then(|program| program.execute(false).map_err(|error| error.to_string())) {
+        Ok(_) => panic!("the program runs"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn guards_name_what_went_wrong_and_where() {
+    const BASE: &str = "MOV R2, c[0x0][0x160]";
+    const HIGH: &str = "MOV R3, c[0x0][0x164]";
+    for (code, words) in [
+        (vec![BASE, HIGH, "LDG.E.SYS R4, [R2+0x100]", "EXIT"], vec!["outside of every buffer", "`data`", "byte 256", "0x0020", "thread 0"]),
+        (vec![BASE, HIGH, "STG.E.64.SYS [R2+0x4], R4", "EXIT"], vec!["8 bytes", "multiple of 8"]),
+        (vec!["MOV R2, 0x100", "STS [R2], R2", "EXIT"], vec!["shared memory", "256 bytes", "kernel test"]),
+        (vec!["BRA ->0x0", "EXIT"], vec!["executed 100000 instructions"]),
+        (
+            vec!["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "BSSY B0, ->0x50", "@P0 BAR.SYNC 0x1", "BAR.SYNC 0x0", "EXIT"],
+            vec!["wait for each other", "barrier 0", "barrier 1"],
+        ),
+        (vec!["BPT.TRAP 0x1", "EXIT"], vec!["trapped"]),
+        (vec!["NOP"], vec!["without an instruction"]),
+        (vec!["FROB R1, R2", "EXIT"], vec!["not implemented", "FROB", "test.sass:9", "kernel test"]),
+        (vec!["FADD.ODD R1, R2, R3", "EXIT"], vec!["`.ODD`"]),
+        (vec!["FADD R1, R2", "EXIT"], vec!["operands"]),
+        (vec!["MOV R1, c[0x0][0x400]", "EXIT"], vec!["constant"]),
+    ] {
+        let error = error_of(&code);
+        for word in words {
+            assert!(error.contains(word), "{code:?}: `{word}` is missing in\n{error}");
+        }
+    }
+}
+
+#[test]
+fn races_on_shared_memory_are_found_and_barriers_order_accesses() {
+    // Each thread writes its word and reads that of the thread 32 further on, so that the two warps meet.
+    let own = ["S2R R0, SR_TID.X", "IMAD.SHL.U32 R2, R0, 0x4, RZ", "LOP3.LUT R3, R2, 0x80, RZ, 0x3c, !PT", "STS [R2], R0"];
+    let check = |middle: &[&str], last: &str| {
+        let code: Vec<&str> = own.iter().chain(middle).copied().chain([last, "EXIT"]).collect();
+        program_of(&code, "").unwrap().check(true).map(|done| done.warnings).map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&["BAR.SYNC 0x0"], "LDS R4, [R3]"), Ok(Vec::new()));
+    let error = check(&[], "LDS R4, [R3]").unwrap_err();
+    for word in ["two warps race", "byte 128 ", "`STS` at pc 0x0030", "`LDS` at pc 0x0040", "by warp 0", "warp 1"] {
+        assert!(error.contains(word), "`{word}` is missing in\n{error}");
+    }
+    // A write after a read of another warp races, too; atomics only with what is none.
+    assert!(check(&["BAR.SYNC 0x0", "LDS R4, [R3]"], "STS [R2], R0").unwrap_err().contains("race"));
+    assert!(check(&["BAR.SYNC 0x0", "LDS R4, [R3]", "BAR.SYNC 0x0"], "STS [R2], R0").is_ok());
+    assert_eq!(check(&["BAR.SYNC 0x0"], "ATOMS.ADD RZ, [RZ], R0"), Ok(Vec::new()));
+    assert!(check(&[], "ATOMS.ADD RZ, [RZ], R0").unwrap_err().contains("race"));
+    // Without a check it is no error.
+    assert!(program_of(&["S2R R0, SR_TID.X", "STS [RZ], R0", "EXIT"], "").unwrap().execute(false).is_ok());
+}
+
+#[test]
+fn warps_that_arrive_without_waiting_are_ordered_before_those_that_wait() {
+    // Warp 0 writes and arrives; warp 1 waits and reads.
+    let code = |order: [&'static str; 2]| {
+        let head = ["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "LOP3.LUT R2, R0, 0x1f, RZ, 0xc0, !PT"];
+        let rest = ["IMAD.SHL.U32 R2, R2, 0x4, RZ", order[0], order[1], "@P0 BAR.SYNC 0x1, 0x40", "@P0 LDS R4, [R2]", "EXIT"];
+        let code: Vec<&str> = head.into_iter().chain(rest).collect();
+        program_of(&code, "").unwrap().check(false).map(|done| done.warnings).map_err(|error| error.to_string())
+    };
+    let (store, arrive) = ("@!P0 STS [R2], R0", "@!P0 BAR.ARV 0x1, 0x40");
+    assert_eq!(code([store, arrive]), Ok(Vec::new()));
+    assert!(code([arrive, store]).unwrap_err().contains("race"));
+}
+
+#[test]
+fn checked_programs_report_reads_of_their_own_memory_that_nobody_wrote() {
+    let warnings = |code: &[&str]| program_of(code, "").unwrap().check(false).unwrap().warnings;
+    let found = warnings(&["LDS R4, [0x10]", "LDS R5, [0x20]", "EXIT"]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].0.contains("shared memory is read where nothing was written, at pc 0x0000 of kernel test"), "{found:?}");
+    // Two warps of 32 lanes read two words each.
+    assert_eq!(found[0].1, 128);
+    let found = warnings(&["MOV R1, 0x8", "STL [R1], R4", "LDL R5, [R1]", "LDL R5, [R1+0x4]", "EXIT"]);
+    assert!(found.len() == 1 && found[0].0.contains("local memory") && found[0].0.contains("pc 0x0030") && found[0].1 == 64, "{found:?}");
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let done = Program::load(&path, None, &[]).unwrap().check(true).unwrap_or_else(|error| panic!("{error}"));
+            assert!(done.is_as_expected() && done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
+        }
+    }
+}
+
+#[test]
+fn stores_overwrite_what_their_cta_has_read_and_not_written_itself() {
+    let code = [
+        "MOV R2, c[0x0][0x160]",
+        "MOV R3, c[0x0][0x164]",
+        "LDG.E.SYS R4, [R2]",
+        "STG.E.SYS [R2+0x80], R4",
+        "LDG.E.SYS R5, [R2+0x80]",
+        "STG.E.SYS [R2+0x80], R5",
+        "STG.E.SYS [R2], R5",
+        "RED.E.ADD.STRONG.GPU [R2+0x40], R5",
+        "STG.E.SYS [R2+0x7c], R5",
+        "EXIT",
+    ];
+    let mut program = program_of(&code, "").unwrap();
+    let overwrites = program.overwrites().unwrap();
+    // Instruction 6 stores to the word that instruction 2 has loaded; instruction 7 is an atomic.
+    assert_eq!(overwrites, BTreeMap::from([("test".to_owned(), BTreeSet::from([6, 7]))]));
+    let repeatable = |program: &Arc<Program>| program.workload().unwrap().kernels[0].source.cta(CtaIndex(0)).repeatable.to_vec();
+    assert_eq!(repeatable(&program), [] as [u32; 0], "nothing is known of a program that nobody asked");
+    Arc::get_mut(&mut program).unwrap().set_overwrites(&overwrites);
+    assert_eq!(repeatable(&program), [3, 5, 8]);
+}
+
+#[test]
+fn a_cta_that_waits_for_another_one_is_found_with_what_it_waits_for() {
+    // CTA 0 loads a word until it is not zero.
+    let error = error_of(&[
+        "MOV R2, c[0x0][0x160]",
+        "MOV R3, c[0x0][0x164]",
+        "LDG.E.SYS R4, [R2+0x8]",
+        "ISETP.EQ.AND P0, PT, R4, RZ, PT",
+        "@P0 BRA ->0x20",
+        "EXIT",
+    ]);
+    for word in ["has not ended", "last load was at pc 0x0020", "byte 8 of `data`", "wait for another CTA"] {
+        assert!(error.contains(word), "`{word}` is missing in\n{error}");
+    }
+}
+
+#[test]
+fn reading_what_nobody_wrote_is_a_warning() {
+    let program = load("bfs", 70, &[]);
+    assert!(program.execute(false).unwrap().warnings.is_empty());
+    let programs = folder();
+    let text = std::fs::read_to_string(programs.join("saxpy.toml")).unwrap();
+    let made = tempfile::tempdir().unwrap();
+    let listing = programs.join("saxpy.sm_70.sass").display().to_string();
+    let text = text
+        .replace("\"saxpy.sm_70.sass\"", &format!("{listing:?}"))
+        .replace(", contents = { uniform = { low = -1, high = 1, seed = 1 } }", "");
+    std::fs::write(made.path().join("saxpy.toml"), text).unwrap();
+    let done = Program::load(&made.path().join("saxpy.toml"), None, &[]).unwrap().execute(false).unwrap();
+    assert_eq!(done.warnings, [("`x` is read where nothing was written".to_owned(), 50_000)]);
+}
+
+#[test]
+fn mistakes_of_a_launch_file_are_explained() {
+    let good = std::fs::read_to_string(folder().join("saxpy.toml")).unwrap();
+    let made = tempfile::tempdir().unwrap();
+    std::fs::copy(folder().join("saxpy.sm_70.sass"), made.path().join("saxpy.sm_70.sass")).unwrap();
+    for (from, to, word) in [
+        ("kernel = \"saxpy\"", "kernel = \"axpy\"", "no kernel `axpy`"),
+        ("grid = [40]", "grid = [0]", "grid is out of range"),
+        ("block = [256]", "block = [2048]", "block is out of range"),
+        ("\"&x\"", "\"&z\"", "no buffer or texture `z`"),
+        ("\"n\", 2.5", "2.5", "takes 4 arguments"),
+        ("\"f32\"", "\"float\"", "unknown variant `float`"),
+        ("count = \"n\"", "count = \"m\"", "no parameter is called `m`"),
+        ("count = \"n\"", "count = \"n * 100000000\"", "impossible count"),
+        ("saxpy.sm_70.sass", "absent.sass", "the listing cannot be read"),
+        ("[[launches]]", "[[launches]]\ncolour = 1", "colour"),
+        ("arguments = [\"n\"", "arguments = [\"n * 1000000\"", "does not fit its 4 bytes"),
+        ("buffer = \"y\"", "buffer = \"q\"", "no buffer `q`"),
+        ("seed = 1", "seeds = 1", "seeds"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        let file = made.path().join("saxpy.toml");
+        std::fs::write(&file, text).unwrap();
+        let error = Program::load(&file, Some(70), &[]).expect_err(from).to_string();
+        assert!(error.contains(word), "{to}: {error}");
+    }
+}

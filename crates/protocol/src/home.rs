@@ -1,0 +1,132 @@
+//! The memory map of a system: the GPU whose memory holds an address.
+//!
+//! In: an address. Out: its *home*, or that it is not known yet. Each GPU has a [`Homes`] of its own, which differ in who is asking.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use warpshard_base::{Addr, GpuId, SliceId};
+
+/// How addresses are given to GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HomeRule {
+    /// Each allocation lies on a GPU: those in `ranges`, ascending and without overlap, on the GPU beside them; all others on the GPU of the
+    /// application that has the address.
+    Local {
+        /// Allocations, by their addresses.
+        ranges: Arc<[(Range<u64>, GpuId)]>,
+        /// The GPU of each application.
+        applications: Arc<[GpuId]>,
+    },
+    /// Pages go to the GPUs in turn.
+    Interleaved,
+    /// A page belongs to the GPU that accesses it first.
+    FirstTouch,
+}
+
+/// The memory map as one of the GPUs uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Homes {
+    /// The GPU that asks.
+    pub own: GpuId,
+    /// GPUs of the system.
+    pub gpus: u32,
+    /// Pages have `1 << page_bit` bytes.
+    pub page_bit: u32,
+    /// How addresses are given to GPUs.
+    pub rule: HomeRule,
+    /// The first output of the request network that leads to the hub, and how many do.
+    pub hub: (u16, u16),
+}
+
+impl Homes {
+    /// The home of an address; `None` where a table of pages decides and is not known here.
+    #[inline]
+    pub fn home(&self, addr: Addr) -> Option<GpuId> {
+        match &self.rule {
+            HomeRule::Interleaved => Some(self.in_turn(addr)),
+            HomeRule::Local { ranges, applications } => {
+                let after = ranges.partition_point(|(range, _)| range.start <= addr.0);
+                let inside = after.checked_sub(1).map(|last| &ranges[last]).filter(|(range, _)| addr.0 < range.end);
+                let by_application = || applications.get(addr.application()).copied().unwrap_or_default();
+                Some(inside.map_or_else(by_application, |(_, gpu)| *gpu))
+            }
+            HomeRule::FirstTouch => None,
+        }
+    }
+
+    /// The number of an address's page.
+    #[inline]
+    pub fn page(&self, addr: Addr) -> u64 {
+        addr.0 >> self.page_bit
+    }
+
+    /// The GPU whose turn an address's page is: its home where pages are interleaved, the keeper of its entry in the table of pages.
+    #[inline]
+    pub fn in_turn(&self, addr: Addr) -> GpuId {
+        GpuId((self.page(addr) % u64::from(self.gpus)) as u8)
+    }
+
+    /// The output of the request network that leads to the hub, for an address of another GPU: lines take turns.
+    #[inline]
+    pub fn port(&self, addr: Addr) -> SliceId {
+        let (first, count) = self.hub;
+        SliceId(first + spread(addr, count))
+    }
+}
+
+impl HomeRule {
+    /// Bits of the address that are the same for all pages of `1 << page_bit` bytes of one of `gpus` GPUs, as (lowest bit, how many).
+    pub fn constant_bits(&self, page_bit: u32, gpus: u32) -> (u8, u8) {
+        if *self == Self::Interleaved { (page_bit as u8, gpus.trailing_zeros() as u8) } else { (0, 0) }
+    }
+}
+
+/// One of `count` ways for a line, so that neighbouring lines take different ones.
+#[inline]
+pub(crate) fn spread(addr: Addr, count: u16) -> u16 {
+    let line = addr.0 >> 7;
+    ((line ^ line >> 5 ^ line >> 11) % u64::from(count)) as u16
+}
+
+impl Homes {
+    /// One of `count` equal links for an address: neighbouring lines take different ones.
+    #[inline]
+    pub fn way(addr: Addr, count: u16) -> u16 {
+        if count == 1 { 0 } else { spread(addr, count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn homes(rule: HomeRule) -> Homes {
+        Homes { own: GpuId(0), gpus: 4, page_bit: 12, rule, hub: (64, 8) }
+    }
+
+    #[test]
+    fn allocations_lie_where_they_are_and_the_rest_with_its_application() {
+        let ranges = [(0x1000..0x3000, GpuId(3)), (0x8000..0x9000, GpuId(1))];
+        let homes = homes(HomeRule::Local { ranges: ranges.into(), applications: [GpuId(2)].into() });
+        let home = |addr| homes.home(Addr(addr)).unwrap().0;
+        assert_eq!([0, 0xfff, 0x1000, 0x2fff, 0x3000, 0x8000, 0x9000].map(home), [2, 2, 3, 3, 2, 1, 2]);
+    }
+
+    #[test]
+    fn pages_go_to_gpus_in_turn() {
+        let homes = homes(HomeRule::Interleaved);
+        let home = |addr| homes.home(Addr(addr)).unwrap().0;
+        assert_eq!([0, 0xfff, 0x1000, 0x3000, 0x4000].map(home), [0, 0, 1, 3, 0]);
+        assert_eq!(homes.rule.constant_bits(12, 4), (12, 2));
+    }
+
+    #[test]
+    fn neighbouring_lines_take_different_ports() {
+        let homes = homes(HomeRule::FirstTouch);
+        assert_eq!(homes.home(Addr(7)), None);
+        let mut ports: Vec<u16> = (0..8).map(|line| homes.port(Addr(128 * line)).0).collect();
+        ports.sort_unstable();
+        assert_eq!(ports, (64..72).collect::<Vec<_>>());
+    }
+}

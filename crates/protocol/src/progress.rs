@@ -1,0 +1,234 @@
+//! How far the CTAs of an SM are: what controllers see of them at a cut.
+//!
+//! It is gathered at cuts alone, as plain numbers, and only where a controller wants it.
+
+use warpshard_base::{CtaIndex, Cycle, KernelIndex};
+
+use super::Preemption;
+
+/// A CTA that is resident on an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct CtaProgress {
+    /// The kernel launch.
+    pub kernel: KernelIndex,
+    /// Which CTA of it.
+    pub cta: CtaIndex,
+    /// Its first register and the registers that it has, where SMs are allocated by ranges; else the first is 0.
+    pub registers: (u32, u32),
+    /// Its first byte of shared memory and the bytes that it has, likewise.
+    pub shared: (u32, u32),
+    /// Its threads, in whole warps.
+    pub threads: u32,
+    /// When it started on this SM.
+    pub started: Cycle,
+    /// Warp instructions that it has executed, on other SMs before included.
+    pub executed: u64,
+    /// Of these, those executed on this SM since it started there.
+    pub executed_here: u64,
+    /// It has written to global memory, or done an atomic there, so that it may not be executed anew; stores of which it is known that they overwrite nothing
+    /// that it has read do not count.
+    pub wrote: bool,
+    /// It is being taken away.
+    pub leaving: bool,
+}
+
+/// A CTA that ended on an SM or was taken away from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct CtaGone {
+    /// The kernel launch.
+    pub kernel: KernelIndex,
+    /// Which CTA of it.
+    pub cta: CtaIndex,
+    /// When it started on this SM.
+    pub started: Cycle,
+    /// When it left.
+    pub left: Cycle,
+    /// Warp instructions that it had executed, on other SMs before included.
+    pub executed: u64,
+    /// How it was taken away; `None` where it ended by itself.
+    pub how: Option<Preemption>,
+}
+
+/// CTAs of a kernel that ended on an SM since the start of the run, as sums. CPI, cycles per warp instruction of a CTA, is in parts of 1024.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct EndedCtas {
+    /// How many.
+    pub ctas: u64,
+    /// Warp instructions.
+    pub instructions: u64,
+    /// Their squares.
+    pub squares: u64,
+    /// CPI.
+    pub cpi: u64,
+    /// Its squares.
+    pub cpi_squares: u64,
+}
+
+impl EndedCtas {
+    /// One part of CPI.
+    pub const CPI_PART: f64 = 1024.0;
+
+    /// A CTA ended: its instructions, and those and the cycles of its stay on this SM.
+    pub fn note(&mut self, instructions: u64, here: u64, cycles: u64) {
+        let cpi = (cycles * Self::CPI_PART as u64).checked_div(here).unwrap_or(0);
+        self.ctas += 1;
+        self.instructions += instructions;
+        self.squares = self.squares.saturating_add(instructions.saturating_mul(instructions));
+        self.cpi += cpi;
+        self.cpi_squares = self.cpi_squares.saturating_add(cpi.saturating_mul(cpi));
+    }
+
+    /// Adds those of another SM.
+    pub fn add(&mut self, other: &Self) {
+        self.ctas += other.ctas;
+        self.instructions += other.instructions;
+        self.squares = self.squares.saturating_add(other.squares);
+        self.cpi += other.cpi;
+        self.cpi_squares = self.cpi_squares.saturating_add(other.cpi_squares);
+    }
+
+    /// Mean warp instructions of a CTA, and their standard deviation; `None` before the first ended.
+    pub fn instructions(&self) -> Option<(f64, f64)> {
+        moments(self.ctas, self.instructions, self.squares)
+    }
+
+    /// Mean CPI of a CTA, and its standard deviation, in cycles per warp instruction; `None` before the first ended.
+    pub fn cpi(&self) -> Option<(f64, f64)> {
+        moments(self.ctas, self.cpi, self.cpi_squares).map(|(mean, deviation)| (mean / Self::CPI_PART, deviation / Self::CPI_PART))
+    }
+}
+
+fn moments(count: u64, sum: u64, squares: u64) -> Option<(f64, f64)> {
+    let count = (count > 0).then_some(count as f64)?;
+    let mean = sum as f64 / count;
+    Some((mean, (squares as f64 / count - mean * mean).max(0.0).sqrt()))
+}
+
+/// What is seen of the CTAs of an SM at a cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SmProgress {
+    /// Resident CTAs, by their slots.
+    pub resident: Vec<CtaProgress>,
+    /// The last CTAs that left, in order; some tens of them.
+    pub gone: Vec<CtaGone>,
+    /// CTAs that ended, by kernel launch; launches of which none did are left out.
+    pub ended: Vec<(KernelIndex, EndedCtas)>,
+}
+
+impl SmProgress {
+    /// Writes it as numbers.
+    pub fn encode(&self, values: &mut Vec<u64>) {
+        values.extend([self.resident.len() as u64, self.gone.len() as u64, self.ended.len() as u64]);
+        for cta in &self.resident {
+            values.extend([u64::from(cta.kernel.0), u64::from(cta.cta.0), pair(cta.registers), pair(cta.shared), u64::from(cta.threads)]);
+            values.extend([cta.started.0, cta.executed, cta.executed_here, u64::from(cta.wrote), u64::from(cta.leaving)]);
+        }
+        for cta in &self.gone {
+            let how = cta.how.map_or(0, |how| 1 + how as u64);
+            values.extend([u64::from(cta.kernel.0), u64::from(cta.cta.0), cta.started.0, cta.left.0, cta.executed, how]);
+        }
+        for (kernel, ended) in &self.ended {
+            values.extend([u64::from(kernel.0), ended.ctas, ended.instructions, ended.squares, ended.cpi, ended.cpi_squares]);
+        }
+    }
+
+    /// Reads it back; `None` where the numbers are not those of an SM.
+    pub fn decode(values: &[u64]) -> Option<Self> {
+        let (&[resident, gone, ended], mut rest) = values.split_first_chunk::<3>()?;
+        let mut progress = Self::default();
+        for _ in 0..resident {
+            let (&[kernel, cta, registers, shared, threads, started, executed, executed_here, wrote, leaving], next) =
+                rest.split_first_chunk()?;
+            progress.resident.push(CtaProgress {
+                kernel: KernelIndex(kernel as u16),
+                cta: CtaIndex(cta as u32),
+                registers: unpair(registers),
+                shared: unpair(shared),
+                threads: threads as u32,
+                started: Cycle(started),
+                executed,
+                executed_here,
+                wrote: wrote != 0,
+                leaving: leaving != 0,
+            });
+            rest = next;
+        }
+        for _ in 0..gone {
+            let (&[kernel, cta, started, left, executed, how], next) = rest.split_first_chunk()?;
+            let techniques = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop];
+            progress.gone.push(CtaGone {
+                kernel: KernelIndex(kernel as u16),
+                cta: CtaIndex(cta as u32),
+                started: Cycle(started),
+                left: Cycle(left),
+                executed,
+                how: techniques.into_iter().find(|technique| 1 + *technique as u64 == how),
+            });
+            rest = next;
+        }
+        for _ in 0..ended {
+            let (&[kernel, ctas, instructions, squares, cpi, cpi_squares], next) = rest.split_first_chunk()?;
+            progress.ended.push((KernelIndex(kernel as u16), EndedCtas { ctas, instructions, squares, cpi, cpi_squares }));
+            rest = next;
+        }
+        rest.is_empty().then_some(progress)
+    }
+}
+
+fn pair((first, second): (u32, u32)) -> u64 {
+    u64::from(first) << 32 | u64::from(second)
+}
+
+fn unpair(both: u64) -> (u32, u32) {
+    ((both >> 32) as u32, both as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let (kernel, cta) = (KernelIndex(3), CtaIndex(70_000));
+        let resident = CtaProgress {
+            kernel,
+            cta,
+            registers: (4096, 8192),
+            shared: (0, 2048),
+            threads: 256,
+            started: Cycle(77),
+            executed: 1000,
+            executed_here: 400,
+            wrote: true,
+            leaving: false,
+        };
+        let gone = |how| CtaGone { kernel, cta, started: Cycle(5), left: Cycle(50), executed: 9, how };
+        let mut ended = EndedCtas::default();
+        ended.note(100, 100, 400);
+        let all = SmProgress {
+            resident: vec![resident, CtaProgress { wrote: false, leaving: true, ..resident }],
+            gone: vec![gone(None), gone(Some(Preemption::Switch)), gone(Some(Preemption::Flush)), gone(Some(Preemption::Drop))],
+            ended: vec![(kernel, ended)],
+        };
+        for progress in [all, SmProgress::default()] {
+            let mut values = Vec::new();
+            progress.encode(&mut values);
+            assert_eq!(SmProgress::decode(&values), Some(progress));
+            values.push(1);
+            assert_eq!(SmProgress::decode(&values), None);
+        }
+    }
+
+    #[test]
+    fn means_and_deviations_are_those_of_the_ended_ctas() {
+        let mut ended = EndedCtas::default();
+        assert_eq!((ended.instructions(), ended.cpi()), (None, None));
+        // Two CTAs of 100 and 300 instructions, with 4 and 8 cycles per instruction.
+        ended.note(100, 100, 400);
+        let mut other = EndedCtas::default();
+        other.note(300, 150, 1200);
+        ended.add(&other);
+        assert_eq!(ended.instructions(), Some((200.0, 100.0)));
+        assert_eq!(ended.cpi(), Some((6.0, 2.0)));
+    }
+}

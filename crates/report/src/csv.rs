@@ -1,0 +1,187 @@
+//! `kernels.csv`, `intervals.csv`, `timeline.csv` and tables of studies: a header and one row per entry, quoted according to RFC 4180.
+
+use warpshard_stats::{IntervalRow, Outcome, TimelineEntry};
+
+use super::facts::RunFacts;
+use super::frame::{self, Cell, Frame, Kind, NoParquet};
+use super::metrics::{Work, event_joules};
+use super::rows::write;
+use super::text::demangled;
+
+pub use super::rows::table;
+
+/// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
+/// Without rows, only the column `cycle`.
+pub fn intervals(rows: &[IntervalRow]) -> String {
+    let columns = interval_columns(rows);
+    let lines = rows.iter().map(|row| {
+        debug_assert_eq!(row.counters.len() + 1, columns.len(), "interval rows differ in their columns at cycle {}", row.cycle);
+        std::iter::once(row.cycle).chain(row.counters.iter().map(|(_, counted)| counted.value)).map(|value| value.to_string())
+    });
+    write(&columns, lines)
+}
+
+/// The same as Parquet.
+///
+/// # Errors
+/// In builds without it.
+pub fn intervals_parquet(rows: &[IntervalRow]) -> Result<Vec<u8>, NoParquet> {
+    let columns: Vec<_> = interval_columns(rows).into_iter().map(|name| (name, Kind::Count)).collect();
+    frame::parquet(&columns, rows.len(), |row, column| {
+        Cell::Count(column.checked_sub(1).map_or(rows[row].cycle, |counter| rows[row].counters[counter].1.value))
+    })
+}
+
+fn interval_columns(rows: &[IntervalRow]) -> Vec<String> {
+    let counters = rows.first().map_or(&[][..], |row| &row.counters);
+    let names = counters.iter().map(|(kind, counted)| format!("{kind}.{}", counted.info.name));
+    std::iter::once("cycle".to_owned()).chain(names).collect()
+}
+
+/// The decisions of the controllers and the values that they are based on: a row each, an empty `sm` for the whole machine.
+pub fn timeline(entries: &[TimelineEntry]) -> String {
+    let rows = entries.iter().map(|entry| {
+        [
+            entry.cycle.to_string(),
+            entry.controller.clone(),
+            entry.sm.map_or_else(String::new, |sm| sm.to_string()),
+            entry.name.to_string(),
+            entry.value.map_or_else(String::new, |value| value.to_string()),
+            entry.reason.clone(),
+        ]
+    });
+    write(["cycle", "controller", "sm", "name", "value", "reason"], rows)
+}
+
+/// Columns of [`kernels`] before the counters.
+const KERNEL: [&str; 17] = [
+    "index",
+    "id",
+    "name",
+    "demangled",
+    "application",
+    "stream",
+    "ctas",
+    "ctas_done",
+    "ctas_per_sm",
+    "launched",
+    "started",
+    "ended",
+    "cycles",
+    "launch_latency_cycles",
+    "warp_instructions",
+    "thread_instructions",
+    "ipc",
+];
+
+/// Columns of [`kernels`] that hold texts.
+const TEXTS: [&str; 3] = ["name", "demangled", "sampled"];
+
+/// The kernel launches: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
+/// energies. What a launch does not have is empty.
+pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
+    let (head, rows) = kernel_cells(facts, outcome);
+    write(head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))
+}
+
+/// The same as Parquet.
+///
+/// # Errors
+/// In builds without it.
+pub fn kernels_parquet(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<u8>, NoParquet> {
+    let (head, rows) = kernel_cells(facts, outcome);
+    let kind = |name: &str| match name {
+        _ if TEXTS.contains(&name) => Kind::Text,
+        "ipc" | "event_joules" => Kind::Number,
+        _ => Kind::Count,
+    };
+    Frame::new(head.into_iter().map(|name| (name.to_owned(), kind(name))).collect(), rows.collect()).parquet()
+}
+
+fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str>, impl Iterator<Item = Vec<Cell>> + use<'a>) {
+    let counters = outcome.kernels.first().map_or(&[][..], |kernel| &kernel.counters);
+    let own = |name: &str| !KERNEL.contains(&name);
+    let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
+    let joules = event_joules(facts, outcome);
+    let bases = outcome.sampled.as_ref().map(|sampled| &sampled.kernels);
+    let head = head.chain(joules.first().map(|_| "event_joules")).chain(bases.map(|_| "sampled")).collect();
+    let rows = outcome.kernels.iter().enumerate().map(move |(i, kernel)| {
+        let work = Work::of_kernel(kernel, outcome);
+        let facts = [
+            Cell::Count(kernel.index.0.into()),
+            Cell::Count(kernel.id),
+            Cell::text(&kernel.name),
+            Cell::text(demangled(&kernel.name)),
+            Cell::Count(kernel.app.0.into()),
+            Cell::Count(kernel.stream.0),
+            Cell::Count(kernel.ctas.into()),
+            Cell::Count(kernel.ctas_done.into()),
+            Cell::Count(kernel.ctas_per_sm.into()),
+            Cell::count(kernel.launched),
+            Cell::count(kernel.started),
+            Cell::count(kernel.ended),
+            Cell::Count(work.cycles),
+            Cell::Count(kernel.launch_latency_cycles),
+            Cell::Count(work.warp_instructions),
+            Cell::Count(work.thread_instructions),
+            Cell::number(work.ipc()),
+        ];
+        let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| Cell::Count(counted.value));
+        let row = facts.into_iter().chain(counters).chain(joules.get(i).map(|joules| Cell::Number(*joules)));
+        let basis = bases.map(|bases| Cell::text(bases.get(i).map_or("", |basis| basis.name())));
+        row.chain(basis).collect()
+    });
+    (head, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn intervals_have_a_header_and_a_row_each() {
+        assert_eq!(intervals(&sample::outcome().intervals), "cycle,sm.warp_instructions,dram.reads\n1000,120,30\n2000,80,45\n");
+        assert_eq!(intervals(&[]), "cycle\n");
+    }
+
+    #[test]
+    fn kernels_have_a_row_each_with_their_counters_once() {
+        let mut outcome = sample::outcome();
+        outcome.kernels[0].name = "_Z5saxpyifPKfPf".into();
+        outcome.kernels[1].started = None;
+        outcome.kernels[1].ended = None;
+        let facts = sample::facts();
+        let text = kernels(&facts, &outcome);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + outcome.kernels.len());
+        assert!(lines[0].starts_with("index,id,name,demangled,application,stream,"), "{text}");
+        assert_eq!(lines[0].matches("warp_instructions").count(), 1, "{text}");
+        assert!(lines[0].contains(",l1_read_hits,"), "{text}");
+        assert!(lines[1].contains("_Z5saxpyifPKfPf,\"saxpy(int, float, float const*, float*)\","), "{text}");
+        assert!(lines[2].contains(",,,0,"), "a kernel that did not start: {text}");
+        assert_eq!(kernels(&facts, &Outcome { kernels: Vec::new(), ..outcome }).lines().count(), 1);
+    }
+
+    #[test]
+    fn a_decision_with_commas_and_quotes_stays_one_field() {
+        let entry = |sm, name, value, reason: &str| TimelineEntry {
+            cycle: 1024,
+            controller: "cm-bal".into(),
+            sm,
+            name,
+            value,
+            reason: reason.into(),
+        };
+        let entries = [entry(None, "warp_limit", Some(8.0), "low, \"stalled\""), entry(Some(3), "diff_up", Some(1.5), "")];
+        assert_eq!(
+            timeline(&entries),
+            "cycle,controller,sm,name,value,reason\n1024,cm-bal,,warp_limit,8,\"low, \"\"stalled\"\"\"\n1024,cm-bal,3,diff_up,1.5,\n"
+        );
+    }
+
+    #[test]
+    fn a_table_quotes_its_cells() {
+        assert_eq!(table(&["a", "b,c"], &[vec!["1".into(), "x".into()]]), "a,\"b,c\"\n1,x\n");
+    }
+}

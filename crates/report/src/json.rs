@@ -1,0 +1,441 @@
+//! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
+
+use std::fmt::Write as _;
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use warpshard_base::StreamId;
+use warpshard_stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
+
+use super::applications;
+use super::energy;
+use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
+use super::metrics::{self, Totals, Work};
+use super::sampled;
+use super::system;
+use super::text::controls_terminal;
+
+/// The end of a run, as results name it.
+pub fn ended_by(ended: EndedBy) -> &'static str {
+    match ended {
+        EndedBy::Completed => "completed",
+        EndedBy::MaxCycles => "max_cycles",
+        EndedBy::Controller => "controller",
+        EndedBy::Interrupted => "interrupted",
+        EndedBy::Sampled => "sampled",
+    }
+}
+
+/// All simulation results and nothing about the host: the contents of `stats.json`.
+pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
+    let totals = Totals::of(&outcome.components);
+    let mut root = Map::new();
+    root.insert("schema_version".into(), SCHEMA_VERSION.into());
+    root.insert("simulator".into(), "warpshard".into());
+    root.insert("version".into(), facts.version.as_str().into());
+    root.insert("commit".into(), facts.commit.as_str().into());
+    root.insert("machine".into(), facts.machine.as_str().into());
+    root.insert("workload".into(), facts.workload.as_str().into());
+    root.insert("seed".into(), facts.seed.into());
+    root.insert("core_khz".into(), facts.core.0.into());
+    root.insert("dram_burst_bytes".into(), facts.dram_burst_bytes.into());
+    root.insert("dram_bytes_per_second".into(), facts.dram_bytes_per_second.into());
+    if let Some(Configuration { command, options, .. }) = &facts.configuration {
+        let command = ("command".to_owned(), Value::from(command.as_str()));
+        root.insert("configuration".into(), std::iter::once(command).chain(options.clone()).collect::<Map<_, _>>().into());
+    }
+    if let Some(part) = &outcome.relaxed {
+        root.insert("relaxed".into(), relaxed(part));
+    }
+    if let Some(part) = &outcome.sampled {
+        root.insert("sampled".into(), sampled::json(part));
+    }
+    root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
+    root.insert("counted_until".into(), outcome.counted_until.into());
+    root.insert("total".into(), total(outcome));
+    root.insert("kernels".into(), kernels(facts, outcome));
+    root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
+    if !outcome.applications.is_empty() {
+        root.insert("applications".into(), applications::json(facts, outcome));
+    }
+    if !outcome.dram_read_latencies.is_empty() {
+        root.insert("dram_read_latency_cycles".into(), read_latencies(&outcome.dram_read_latencies));
+    }
+    if !outcome.cpu_applications.is_empty() {
+        root.insert("cpu_cores".into(), metrics::cpu_cores(outcome).iter().map(cpu_core).collect());
+    }
+    if let Some(part) = &outcome.system {
+        root.insert("system".into(), system::json(part));
+    }
+    if let Some(energy) = energy::json(facts, outcome) {
+        root.insert("energy".into(), energy);
+    }
+    root.insert("scheduler_cycles".into(), scheduler_cycles(&totals));
+    root.insert("components".into(), components(&totals, &outcome.components));
+    root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
+    root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
+    render(&Value::Object(root))
+}
+
+/// The lateness of messages, which makes a relaxed run approximate.
+fn relaxed(relaxed: &Relaxed) -> Value {
+    let class = |(class, messages): (usize, &u64)| json!({ "from_cycles": 1u64 << class, "messages": messages });
+    json!({
+        "epoch_cycles": relaxed.epoch_cycles,
+        "lookahead_cycles": relaxed.lookahead_cycles,
+        "messages": relaxed.messages,
+        "late_messages": relaxed.late.count,
+        "late_cycles": relaxed.late.cycles,
+        "late_cycles_mean": relaxed.mean_lateness(),
+        "late_cycles_max": relaxed.late.worst,
+        "late_by": relaxed.late.classes.iter().enumerate().map(class).collect::<Vec<_>>(),
+    })
+}
+
+/// Latencies over the chip, and means and tails of the channels in their order.
+fn read_latencies(channels: &[Latencies]) -> Value {
+    let mut all = Latencies::default();
+    channels.iter().for_each(|channel| all.add(channel));
+    let all = all.histogram();
+    let each: Vec<_> = channels.iter().map(Latencies::histogram).collect();
+    let mean = |histogram: &Histogram<u64>| if histogram.is_empty() { Value::Null } else { histogram.mean().into() };
+    let known = |histogram: &Histogram<u64>, value: u64| if histogram.is_empty() { Value::Null } else { value.into() };
+    let quantile = |histogram: &Histogram<u64>, q| known(histogram, histogram.value_at_quantile(q));
+    json!({
+        "unit": "dram cycles",
+        "reads": all.len(),
+        "mean": mean(&all),
+        "min": known(&all, all.min()),
+        "p50": quantile(&all, 0.5),
+        "p90": quantile(&all, 0.9),
+        "p99": quantile(&all, 0.99),
+        "max": known(&all, all.max()),
+        "channel_means": each.iter().map(mean).collect::<Value>(),
+        "channel_p99s": each.iter().map(|channel| quantile(channel, 0.99)).collect::<Value>(),
+    })
+}
+
+fn cpu_core(core: &metrics::CpuWork) -> Value {
+    json!({
+        "application": core.application,
+        "instructions": core.instructions,
+        "cycles": core.cycles,
+        "ipc": core.ipc(),
+        "measured": core.measured,
+        "reads_per_kilo_instruction": core.reads_per_kilo(),
+        "read_latency_cycles": core.read_latency,
+    })
+}
+
+fn work_into(map: &mut Map<String, Value>, work: &Work) {
+    map.insert("warp_instructions".into(), work.warp_instructions.into());
+    map.insert("thread_instructions".into(), work.thread_instructions.into());
+    map.insert("ipc".into(), work.ipc().into());
+}
+
+fn total(outcome: &Outcome) -> Value {
+    let kernels = &outcome.kernels;
+    let mut map = Map::new();
+    map.insert("cycles".into(), outcome.cycles.into());
+    map.insert("net_cycles".into(), metrics::net_cycles(outcome).into());
+    map.insert("launch_latency_cycles".into(), metrics::launch_latency_cycles(outcome).into());
+    work_into(&mut map, &Work::of_run(outcome));
+    map.insert("kernels".into(), kernels.len().into());
+    map.insert("kernels_ended".into(), kernels.iter().filter(|k| k.ended.is_some()).count().into());
+    map.insert("ctas".into(), kernels.iter().map(|k| u64::from(k.ctas)).sum::<u64>().into());
+    map.insert("ctas_done".into(), kernels.iter().map(|k| u64::from(k.ctas_done)).sum::<u64>().into());
+    map.insert("counters".into(), values(&metrics::kernel_totals(outcome)));
+    Value::Object(map)
+}
+
+fn kernels(facts: &RunFacts, outcome: &Outcome) -> Value {
+    let joules = metrics::event_joules(facts, outcome);
+    let one = |(i, stats): (usize, &KernelStats)| kernel(stats, outcome, joules.get(i).copied());
+    outcome.kernels.iter().enumerate().map(one).collect()
+}
+
+fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value {
+    let work = Work::of_kernel(kernel, outcome);
+    let mut map = Map::new();
+    map.insert("index".into(), kernel.index.0.into());
+    map.insert("name".into(), kernel.name.as_str().into());
+    map.insert("id".into(), kernel.id.into());
+    if !outcome.applications.is_empty() {
+        map.insert("application".into(), kernel.app.0.into());
+    }
+    if let Some(gpu) = outcome.system.as_ref().and_then(|system| system.kernel_gpus.get(kernel.index.index())) {
+        map.insert("gpu".into(), (*gpu).into());
+    }
+    map.insert("stream".into(), kernel.stream.0.into());
+    map.insert("ctas".into(), kernel.ctas.into());
+    map.insert("ctas_done".into(), kernel.ctas_done.into());
+    map.insert("ctas_per_sm".into(), kernel.ctas_per_sm.into());
+    map.insert("launched".into(), kernel.launched.into());
+    map.insert("started".into(), kernel.started.into());
+    map.insert("ended".into(), kernel.ended.into());
+    map.insert("cycles".into(), work.cycles.into());
+    map.insert("launch_latency_cycles".into(), kernel.launch_latency_cycles.into());
+    work_into(&mut map, &work);
+    if let Some(joules) = joules {
+        map.insert("event_joules".into(), joules.into());
+    }
+    map.insert("counters".into(), values(&kernel.counters));
+    Value::Object(map)
+}
+
+fn stream(stream: &metrics::StreamWork) -> Value {
+    let StreamId(number) = stream.stream;
+    let mut map = Map::new();
+    map.insert("stream".into(), number.into());
+    map.insert("kernels".into(), stream.kernels.into());
+    map.insert("cycles".into(), stream.work.cycles.into());
+    work_into(&mut map, &stream.work);
+    map.insert("counters".into(), values(&stream.counters));
+    Value::Object(map)
+}
+
+fn scheduler_cycles(totals: &Totals) -> Value {
+    let reasons = metrics::scheduler_cycles(totals);
+    let all: u64 = reasons.iter().map(|c| c.value).sum();
+    json!({ "total": all, "reasons": values(&reasons) })
+}
+
+fn values(counters: &[Counted]) -> Value {
+    Value::Object(counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect())
+}
+
+/// Per kind: the number of components, the sums, and per counter an array over the components in the order of their numbers.
+fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
+    let mut kinds = Map::new();
+    for total in &totals.0 {
+        let mut members: Vec<&ComponentStats> = components.iter().filter(|c| c.kind == total.kind).collect();
+        members.sort_by_key(|c| c.id);
+        let mut instances = Map::new();
+        instances.insert("id".into(), members.iter().map(|c| Value::from(c.id)).collect());
+        for (i, counted) in total.counters.iter().enumerate() {
+            let column = members.iter().map(|m| Value::from(value_at(&m.counters, i, counted.info.name)));
+            instances.insert(counted.info.name.into(), column.collect());
+        }
+        let kind = json!({ "count": total.count, "total": values(&total.counters), "instances": instances });
+        kinds.insert(total.kind.into(), kind);
+    }
+    Value::Object(kinds)
+}
+
+/// The counter `name`, which is nearly always at `place`.
+fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
+    match counters.get(place) {
+        Some(counted) if counted.info.name == name => Some(counted.value),
+        _ => metrics::counter(counters, name),
+    }
+}
+
+/// Unit and description of every counter in the file.
+fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
+    let help = |counters: &[Counted]| -> Value {
+        let describe = |c: &Counted| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
+        Value::Object(counters.iter().map(describe).collect())
+    };
+    let mut map = Map::new();
+    map.insert("kernel".into(), help(kernels.first().map_or(&[], |k| &k.counters)));
+    for total in &totals.0 {
+        map.insert(total.kind.into(), help(&total.counters));
+    }
+    Value::Object(map)
+}
+
+/// The execution on the host: the contents of `host.json`.
+pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
+    let work = Work::of_run(outcome);
+    let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
+    let balance = metrics::worker_balance(host);
+    let workers = host
+        .workers
+        .iter()
+        .map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "sleeps": w.sleeps, "shards": w.shards, "taken": w.taken }));
+    let shares = host.network_share.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
+    render(&json!({
+        "schema_version": SCHEMA_VERSION,
+        "simulator": "warpshard",
+        "version": facts.version,
+        "commit": facts.commit,
+        "arguments": facts.configuration.as_ref().map(|configuration| &configuration.arguments),
+        "startup_seconds": host.startup_seconds,
+        "decode_seconds": host.decode_seconds,
+        "simulate_seconds": host.simulate_seconds,
+        "warp_instructions_per_second": rate(work.warp_instructions),
+        "thread_instructions_per_second": rate(work.thread_instructions),
+        "cycles_per_second": rate(outcome.cycles),
+        "threads": host.threads,
+        "mean_workers": host.mean_workers,
+        "worker_changes": host.worker_changes,
+        "epochs": host.epochs,
+        "cuts": host.cuts,
+        "moves": host.moves,
+        "coordinator_seconds": host.coordinator_seconds,
+        "epoch_cycles": host.epoch_cycles,
+        "halves_in_turn": host.halves,
+        "lookahead_cycles": host.lookahead_cycles,
+        "limiting_link": host.limiting_link,
+        "messages": host.messages,
+        "busy_share": balance.map(|b| b.busy),
+        "wait_share": balance.map(|b| b.wait),
+        "imbalance": balance.map(|b| b.imbalance),
+        "workers": workers.collect::<Value>(),
+        "network_share": shares.collect::<Map<String, Value>>(),
+        "ranks": host.ranks.map(|ranks| json!({
+            "count": ranks.count,
+            "exchanges": ranks.exchanges,
+            "exchange_seconds": ranks.seconds,
+            "bytes_sent": ranks.bytes,
+        })),
+        "peak_memory_bytes": host.peak_memory_bytes,
+    }))
+}
+
+/// JSON text with one line per key. Arrays of scalars are on one line, so that 80 instances do not take 80 lines, and so are
+/// objects of one or two scalars.
+pub fn render(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value, 0);
+    text.push('\n');
+    escape_controls(text)
+}
+
+/// JSON text whose strings have escapes for all characters that [control a terminal](controls_terminal), so that it can be
+/// shown on one. The value stays the same.
+pub fn escape_controls(text: String) -> String {
+    let acts = |c: char| controls_terminal(c) && c != '\n';
+    if !text.contains(acts) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Writing to a string cannot fail.
+        let _ = if acts(c) { write!(escaped, "\\u{:04x}", u32::from(c)) } else { write!(escaped, "{c}") };
+    }
+    escaped
+}
+
+fn write_value(text: &mut String, value: &Value, depth: usize) {
+    let plain = |value: &Value| !value.is_object() && !value.is_array();
+    match value {
+        Value::Object(map) if map.len() <= 2 && map.values().all(plain) => {
+            text.push('{');
+            for (i, (key, entry)) in map.iter().enumerate() {
+                text.push_str(if i == 0 { "" } else { ", " });
+                write_key(text, key);
+                write_plain(text, entry);
+            }
+            text.push('}');
+        }
+        Value::Object(map) => {
+            let entries = map.iter().map(|(key, entry)| (Some(key), entry));
+            write_lines(text, ('{', '}'), entries, depth);
+        }
+        Value::Array(items) if !items.iter().all(plain) => {
+            write_lines(text, ('[', ']'), items.iter().map(|item| (None, item)), depth);
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (i, item) in items.iter().enumerate() {
+                text.push_str(if i == 0 { "" } else { ", " });
+                write_plain(text, item);
+            }
+            text.push(']');
+        }
+        scalar => write_plain(text, scalar),
+    }
+}
+
+/// Writes a scalar.
+fn write_plain(text: &mut String, value: &Value) {
+    // Writing to a string cannot fail.
+    let _ = match value.as_u64() {
+        Some(number) => write!(text, "{number}"),
+        None => write!(text, "{value}"),
+    };
+}
+
+fn write_key(text: &mut String, key: &str) {
+    write_plain(text, &Value::from(key));
+    text.push_str(": ");
+}
+
+fn write_lines<'a>(
+    text: &mut String,
+    (open, close): (char, char),
+    entries: impl Iterator<Item = (Option<&'a String>, &'a Value)>,
+    depth: usize,
+) {
+    let new_line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        (0..depth).for_each(|_| text.push_str("  "));
+    };
+    text.push(open);
+    for (i, (key, entry)) in entries.enumerate() {
+        text.push_str(if i == 0 { "" } else { "," });
+        new_line(text, depth + 1);
+        if let Some(key) = key {
+            write_key(text, key);
+        }
+        write_value(text, entry, depth + 1);
+    }
+    new_line(text, depth);
+    text.push(close);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn stats_json_looks_like_this() {
+        insta::assert_snapshot!(stats(&sample::facts(), &sample::outcome()));
+    }
+
+    #[test]
+    fn host_json_looks_like_this() {
+        insta::assert_snapshot!(host(&sample::facts(), &sample::outcome(), &sample::host()));
+    }
+
+    #[test]
+    fn what_is_rendered_parses_back_to_the_same_value() {
+        let value = json!({"z": [1, 2.5, null, "a\"b"], "a": {"empty": {}, "none": []}, "rows": [{"k": 1}, {"k": [2]}], "s": "é\n"});
+        let text = render(&value);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert!(text.contains("\"z\": [1, 2.5, null, \"a\\\"b\"],\n"), "{text}");
+    }
+
+    #[test]
+    fn strings_that_control_a_terminal_keep_their_value_behind_escapes() {
+        let all: String = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c)).collect();
+        let value = json!({ "name": all, "other": [all] });
+        for text in [render(&value), escape_controls(format!("{value:#}"))] {
+            assert!(!text.contains(|c| controls_terminal(c) && c != '\n'), "{text:?}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn required_keys_come_in_their_order() {
+        let value: Value = serde_json::from_str(&stats(&sample::facts(), &sample::outcome())).unwrap();
+        let keys: Vec<&str> = value["total"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(&keys[..6], ["cycles", "net_cycles", "launch_latency_cycles", "warp_instructions", "thread_instructions", "ipc"]);
+        let (cycles, net) = (value["total"]["cycles"].as_u64().unwrap(), value["total"]["net_cycles"].as_u64().unwrap());
+        let launches: u64 = value["kernels"].as_array().unwrap().iter().map(|k| k["launch_latency_cycles"].as_u64().unwrap()).sum();
+        assert_eq!(cycles - launches, net);
+    }
+
+    #[test]
+    fn a_run_without_kernels_has_no_ipc_instead_of_a_wrong_one() {
+        let mut outcome = sample::outcome();
+        outcome.kernels.clear();
+        outcome.components.clear();
+        outcome.cycles = 0;
+        let value: Value = serde_json::from_str(&stats(&sample::facts(), &outcome)).unwrap();
+        assert_eq!(value["total"]["ipc"], Value::Null);
+    }
+}

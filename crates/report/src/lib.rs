@@ -1,0 +1,42 @@
+//! Results as JSON, CSV, text and plots, and the folder that contains them.
+//!
+//! Everything but [`Destination`] and [`Scratch`] is a pure function from an [`Outcome`](warpshard_stats::Outcome) and
+//! [`HostFacts`](warpshard_stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
+//! all division happens in [`metrics`].
+#![forbid(unsafe_code)]
+
+pub mod applications;
+pub mod bars;
+mod cells;
+pub mod csv;
+pub mod energy;
+mod facts;
+mod folder;
+pub mod frame;
+pub mod html;
+pub mod json;
+mod lock;
+pub mod metrics;
+pub mod owners;
+#[cfg(feature = "parquet")]
+mod parquet;
+pub mod picture;
+pub mod plot;
+mod rows;
+mod sampled;
+mod scratch;
+pub mod store;
+pub mod strips;
+mod summary;
+mod system;
+pub mod text;
+pub mod ticks;
+pub mod timeline;
+
+pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
+pub use folder::{Destination, FolderError, ResultFile};
+pub use scratch::Scratch;
+pub use summary::{relaxed_words, summary};
+
+#[cfg(test)]
+mod sample;

@@ -1,0 +1,167 @@
+//! One CPU core on one memory: the core runs until it sends a request, the memory catches up, and replies return.
+
+use std::fmt;
+use std::sync::Arc;
+
+use warpshard_base::{ClockDomain, CpuId, Cycle, LinkId, PortId, Tick, UnitId};
+use warpshard_config::cpu::CpuSpec;
+use warpshard_cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
+use warpshard_cpu_load::CpuStream;
+use warpshard_engine::{Route, Unit};
+use warpshard_mem::dram::standard::{STANDARDS, Standard};
+use warpshard_protocol::{EventKind, Outbox, Payload};
+
+use super::cpu_dram::Dram;
+use super::cpu_memory::{Fixed, Memory, REPLIES, REQUEST_CREDITS};
+
+pub use super::cpu_memory::ClockRatio;
+
+const REQUESTS: LinkId = LinkId(0);
+const REPLY_CREDITS: LinkId = LinkId(1);
+
+/// The memory of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuMemory {
+    /// Data is available in the cycle after the request.
+    Ideal,
+    /// Data is available this many cycles after the request, regardless of other requests; at least 1.
+    Fixed(u64),
+    /// One DRAM channel with Ramulator 1's controller, and the ratio of the clocks.
+    Dram(&'static Standard, ClockRatio),
+}
+
+impl CpuMemory {
+    /// Parses "ideal", "fixed:N", or the name of a DRAM standard with an optional ratio of the clocks: "ddr4-2400r@8:3".
+    ///
+    /// # Errors
+    /// When the text is none of these; the message lists them.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, ratio) = text.split_once('@').map_or((text, None), |(name, ratio)| (name, Some(ratio)));
+        if let Some(standard) = Standard::named(name) {
+            return match ratio.map(ClockRatio::parse) {
+                None => Ok(Self::Dram(standard, ClockRatio::of(standard))),
+                Some(Some(ratio)) => Ok(Self::Dram(standard, ratio)),
+                Some(None) => Err("after @ belongs core:dram, cycles in the same time, as in ddr4-2400r@8:3".to_owned()),
+            };
+        }
+        if text == "ideal" {
+            return Ok(Self::Ideal);
+        }
+        let fixed = text.strip_prefix("fixed:").and_then(|cycles| cycles.parse().ok()).filter(|&cycles| cycles >= 1);
+        let names = STANDARDS.iter().map(|standard| standard.name).collect::<Vec<_>>().join(", ");
+        fixed
+            .map(Self::Fixed)
+            .ok_or_else(|| format!("expected \"ideal\", \"fixed:N\" with a latency of at least 1 cycle, or one of {names}"))
+    }
+}
+
+impl fmt::Display for CpuMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ideal => f.write_str("ideal"),
+            Self::Fixed(latency) => write!(f, "fixed:{latency}"),
+            Self::Dram(standard, ratio) => write!(f, "{}@{}:{}", standard.name, ratio.core, ratio.dram),
+        }
+    }
+}
+
+/// How to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuRun {
+    /// The core.
+    pub spec: CpuSpec,
+    /// Its memory.
+    pub memory: CpuMemory,
+    /// Instructions that are not measured.
+    pub warm: u64,
+    /// Instructions in all, `warm` included.
+    pub instructions: u64,
+    /// Whether cycles without events are simulated in closed form; results are the same.
+    pub skip: bool,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuResult {
+    /// Measured instructions and the cycles that they took.
+    pub instructions: u64,
+    /// Cycles of the core's clock, of the measured part.
+    pub cycles: u64,
+    /// Reads that left the core in the measured part.
+    pub reads: u64,
+    /// The core at the end.
+    pub sample: CpuSample,
+    /// Mean latency of reads in cycles of the core's clock, from leaving the core to the reply, over the whole run.
+    pub read_latency: f64,
+}
+
+impl CpuResult {
+    /// Measured instructions per cycle.
+    pub fn ipc(&self) -> f64 {
+        self.instructions as f64 / self.cycles as f64
+    }
+
+    /// Reads that left the core per thousand measured instructions: misses of the L2, where there are private caches.
+    pub fn mpki(&self) -> f64 {
+        self.reads as f64 * 1000.0 / self.instructions as f64
+    }
+}
+
+/// Runs `stream` on one core.
+///
+/// # Errors
+/// When the core cannot be simulated, or the stream's file changed during the run; a message for the user.
+pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, String> {
+    run.spec.check()?;
+    if run.instructions <= run.warm {
+        return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm));
+    }
+    match run.memory {
+        CpuMemory::Ideal => drive(stream, run, &mut Fixed::new(1)),
+        CpuMemory::Fixed(latency) => drive(stream, run, &mut Fixed::new(latency.max(1))),
+        CpuMemory::Dram(standard, ratio) => drive(stream, run, &mut Dram::new(standard, ratio)),
+    }
+}
+
+fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<CpuResult, String> {
+    let (credits, write_credits) = memory.credits();
+    let ports = CpuPorts {
+        to_request_net: REQUESTS,
+        reply_credit: REPLY_CREDITS,
+        from_reply_net: REPLIES,
+        request_credit: REQUEST_CREDITS,
+        port: PortId(0),
+        credits,
+        write_credits,
+        reply_queue: 1 << 16,
+        map: None,
+    };
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(1), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(Arc::from([route, route]), vec![0, 0], 1);
+    out.set_sender(UnitId(0), clock);
+    let goals = CpuGoals { warm: (run.warm > 0).then_some(run.warm), measured: Some(run.instructions) };
+    let mut core = CpuCore::new(CpuId(0), &run.spec, stream, goals, ports);
+    while out.events().iter().all(|event| !matches!(event.kind, EventKind::CoreMeasured(_))) {
+        let span = core.now().after(1 << 16);
+        let until = memory.horizon().min(span).max(core.now().after(1));
+        core.run_to_send(until, run.skip, &mut out);
+        for sent in out.batch(0).drain(..) {
+            if let Payload::Mem(packet) = sent.payload {
+                memory.accept(Cycle(sent.arrival(core.now()).0 - 1), packet);
+            }
+        }
+        let now = core.now();
+        memory.catch_up(now, &mut |at, link, payload| core.deliver(link, at, &payload));
+        if let Some(failure) = core.failure() {
+            return Err(failure.to_owned());
+        }
+    }
+    let sample = core.sample();
+    let none = Mark { cycles: 0, instructions: 0, reads: 0 };
+    let (start, end) = (sample.warm.unwrap_or(none), sample.measured.unwrap_or(none));
+    let counters = &sample.counters;
+    let read_latency = if counters.reads == 0 { 0.0 } else { counters.read_cycles as f64 / counters.reads as f64 };
+    let (instructions, cycles) = (end.instructions - start.instructions, end.cycles - start.cycles);
+    Ok(CpuResult { instructions, cycles, reads: end.reads - start.reads, read_latency, sample })
+}

@@ -1,0 +1,154 @@
+//! A DRAM channel for one CPU core, connected as in Ramulator 1: a request enters the controller's queue immediately,
+//! or waits in the core until there is room; a reply is visible in the core's next cycle.
+//!
+//! When edges of both clocks coincide, the core is simulated first. Addresses are divided from low to high into burst, column,
+//! bank group, bank and row (`RoBaRaCoCh`); higher bits are ignored.
+
+use std::collections::VecDeque;
+
+use warpshard_base::{Addr, Cycle, SECTOR_BYTES};
+use warpshard_mem::dram::control::{Access, Controller, Policy};
+use warpshard_mem::dram::mapping::{Mapping, Place};
+use warpshard_mem::dram::standard::Standard;
+use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
+
+use super::cpu_memory::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
+
+/// The reference's order of address fields.
+const MAPPING: &str = "RoBaRaCoCh";
+
+/// A request in the channel, in bursts.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    packet: MemPacket,
+    bursts: u32,
+}
+
+/// The channel with its clock.
+#[derive(Debug)]
+pub(super) struct Dram {
+    controller: Controller,
+    mapping: Mapping,
+    burst_bytes: u64,
+    ratio: (u64, u64),
+    /// The last command clock that was simulated.
+    clock: u64,
+    /// Outstanding requests by their ids in the controller, and the free ids.
+    requests: Vec<Option<Request>>,
+    free: Vec<u32>,
+    /// Bursts that found their queue full.
+    waiting: VecDeque<Access>,
+    /// Whether the core has its credit for reads, and for writes.
+    granted: [bool; 2],
+}
+
+impl Dram {
+    pub(super) fn new(standard: &Standard, ratio: ClockRatio) -> Self {
+        Self {
+            controller: Controller::new(standard, Policy::RAMULATOR1),
+            mapping: Mapping::parse(MAPPING, &standard.organisation, 1)
+                .unwrap_or_else(|error| panic!("{MAPPING} does not fit {}: {error}", standard.name)),
+            burst_bytes: u64::from(standard.organisation.burst_bytes),
+            ratio: (u64::from(ratio.core), u64::from(ratio.dram)),
+            clock: 0,
+            requests: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            granted: [true; 2],
+        }
+    }
+
+    /// The first cycle of the core that comes after the edge of command clock `clock`.
+    fn seen(&self, clock: u64) -> u64 {
+        (u128::from(clock) * u128::from(self.ratio.0) / u128::from(self.ratio.1)) as u64
+    }
+
+    /// The last command clock whose edge comes before the core's cycle `cycle`.
+    fn before(&self, cycle: u64) -> u64 {
+        (((u128::from(cycle) + 1) * u128::from(self.ratio.1) - 1) / u128::from(self.ratio.0)) as u64
+    }
+
+    fn access(&self, addr: u64, write: bool, token: u32) -> Access {
+        let Place { bank, row, column, .. } = self.mapping.locate(Addr(addr));
+        Access { bank, row, column, write, token }
+    }
+
+    /// Moves waiting bursts into the controller while it accepts them.
+    fn push_waiting(&mut self) {
+        while let Some(&access) = self.waiting.front() {
+            if !self.controller.push(Cycle(self.clock), access) {
+                return;
+            }
+            self.waiting.pop_front();
+        }
+    }
+}
+
+impl Memory for Dram {
+    fn credits(&self) -> (u32, Option<u32>) {
+        (1, Some(1))
+    }
+
+    fn accept(&mut self, at: Cycle, packet: MemPacket) {
+        let clock = self.before(at.0);
+        debug_assert!(clock >= self.clock && self.controller.next_event().0 > clock, "the channel is behind the core");
+        self.clock = clock;
+        let write = packet.op != MemOp::Read;
+        self.granted[usize::from(write)] = false;
+        let token = self.free.pop().unwrap_or(self.requests.len() as u32);
+        if token as usize == self.requests.len() {
+            self.requests.push(None);
+        }
+        let first = packet.addr.line().0 + u64::from(packet.sectors.0.trailing_zeros()) * SECTOR_BYTES;
+        let bytes = u64::from(packet.sectors.count()) * SECTOR_BYTES;
+        let burst = self.burst_bytes;
+        let (begin, end) = (first / burst, (first + bytes).div_ceil(burst));
+        self.requests[token as usize] = Some(Request { packet, bursts: (end - begin) as u32 });
+        for burst_number in begin..end {
+            let access = self.access(burst_number * burst, write, token);
+            self.waiting.push_back(access);
+        }
+        self.push_waiting();
+    }
+
+    fn horizon(&self) -> Cycle {
+        match self.controller.next_event() {
+            Cycle::NEVER => Cycle::NEVER,
+            next => Cycle(self.seen(next.0.max(self.clock + 1))),
+        }
+    }
+
+    fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, warpshard_base::LinkId, Payload)) {
+        loop {
+            let next = self.controller.next_event().0.max(self.clock + 1);
+            if next == u64::MAX || self.seen(next) > now.0 {
+                break;
+            }
+            self.clock = next;
+            self.controller.tick(Cycle(next));
+            let seen = Cycle(self.seen(next)).max(now);
+            while let Some(done) = self.controller.pop_done() {
+                let slot = &mut self.requests[done.access.token as usize];
+                let Some(request) = slot else { panic!("DRAM completes {:?}, which was not requested", done.access) };
+                request.bursts -= 1;
+                if request.bursts > 0 {
+                    continue;
+                }
+                let packet = request.packet;
+                *slot = None;
+                self.free.push(done.access.token);
+                if packet.op == MemOp::Read {
+                    deliver(seen, REPLIES, Payload::Mem(packet));
+                }
+            }
+            self.push_waiting();
+        }
+        for write in [false, true] {
+            let granted = &mut self.granted[usize::from(write)];
+            if !*granted && self.waiting.is_empty() && !self.controller.is_full(write) {
+                *granted = true;
+                deliver(now, REQUEST_CREDITS, Payload::Credit(Credit { queue: u16::from(write), count: 1 }));
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a memory of one CPU core is, and the one that accepts every request.
+
+use warpshard_base::{Cycle, LinkId};
+use warpshard_mem::dram::standard::Standard;
+use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
+
+pub(super) const REPLIES: LinkId = LinkId(2);
+pub(super) const REQUEST_CREDITS: LinkId = LinkId(3);
+
+/// Cycles of the core and of the DRAM's command clock in the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockRatio {
+    /// Cycles of the core, at least 1.
+    pub core: u32,
+    /// Cycles of the command clock, at least 1.
+    pub dram: u32,
+}
+
+impl ClockRatio {
+    /// The ratio for `standard` when none is given: a core of 3.2 GHz on DDR4-2400 (8:3), of twice the command clock on others.
+    pub fn of(standard: &Standard) -> Self {
+        if standard.name == "ddr4-2400r" { Self { core: 8, dram: 3 } } else { Self { core: 2, dram: 1 } }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (core, dram) = text.split_once(':')?;
+        let (core, dram) = (core.parse().ok()?, dram.parse().ok()?);
+        (1..=1000).contains(&core).then_some(())?;
+        (1..=1000).contains(&dram).then_some(Self { core, dram })
+    }
+}
+
+/// A memory: accepts requests and returns replies.
+pub(super) trait Memory {
+    /// Initial credits of a core: for reads or all requests, and for writes where these have their own.
+    fn credits(&self) -> (u32, Option<u32>);
+    /// Accepts a request sent at the core's cycle `at`.
+    fn accept(&mut self, at: Cycle, packet: MemPacket);
+    /// The first cycle of the core in which a reply may arrive if nothing more is sent.
+    fn horizon(&self) -> Cycle;
+    /// Simulates the memory up to the core's present and delivers the replies, with the cycles at which they become visible.
+    fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload));
+}
+
+/// A memory of fixed latency that accepts every request.
+pub(super) struct Fixed {
+    latency: u64,
+    answers: Vec<(Cycle, MemPacket)>,
+    taken: u32,
+}
+
+impl Fixed {
+    pub(super) fn new(latency: u64) -> Self {
+        Self { latency, answers: Vec::new(), taken: 0 }
+    }
+}
+
+impl Memory for Fixed {
+    fn credits(&self) -> (u32, Option<u32>) {
+        (1 << 20, None)
+    }
+
+    fn accept(&mut self, at: Cycle, packet: MemPacket) {
+        self.taken += 1;
+        if packet.op == MemOp::Read {
+            self.answers.push((at.after(self.latency), packet));
+        }
+    }
+
+    fn horizon(&self) -> Cycle {
+        Cycle::NEVER
+    }
+
+    fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload)) {
+        for (at, packet) in self.answers.drain(..) {
+            deliver(at, REPLIES, Payload::Mem(packet));
+        }
+        // The core has more credits than a batch, so that it never waits for one.
+        const BATCH: u16 = 1 << 12;
+        if self.taken >= u32::from(BATCH) {
+            self.taken -= u32::from(BATCH);
+            deliver(now, REQUEST_CREDITS, Payload::Credit(Credit { queue: 0, count: BATCH }));
+        }
+    }
+}

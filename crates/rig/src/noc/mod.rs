@@ -1,0 +1,225 @@
+//! A network alone under synthetic traffic: latency and throughput for a load.
+//!
+//! Every source generates a packet with the same probability in each cycle and puts it into an unbounded queue. After the
+//! warm-up, packets generated during the measured cycles count; traffic continues until the last of them has arrived, or until
+//! their mean latency is known to exceed [`LATENCY_LIMIT`]: the network is then saturated.
+
+mod pattern;
+
+pub use pattern::{PATTERNS, Pattern};
+
+use warpshard_base::{Cycle, Rng};
+use warpshard_noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
+
+use pattern::Destinations;
+
+/// Mean packet latency, in cycles, beyond which the network counts as saturated (`latency_thres` of BookSim).
+pub const LATENCY_LIMIT: u64 = 1000;
+
+/// An experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The network.
+    pub network: NetworkSpec,
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Length of every packet.
+    pub flits: u16,
+    /// Flits that a source generates per cycle, 0 to 1 on average.
+    pub load: f64,
+    /// Cycles before the measurement.
+    pub warm_up: u64,
+    /// Cycles whose packets are measured.
+    pub measured: u64,
+    /// Seed of all random choices.
+    pub seed: u64,
+}
+
+/// The results of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Sources that send.
+    pub sources: usize,
+    /// Mean cycles from a packet's generation to the ejection of its tail; of the packets that arrived, when not stable.
+    pub packet_latency: f64,
+    /// Mean cycles from the head's leaving the source queue to the ejection of the tail.
+    pub network_latency: f64,
+    /// The longest packet latency in cycles.
+    pub longest_latency: u64,
+    /// Flits received per source and cycle during the measured cycles.
+    pub accepted: f64,
+    /// Mean number of routers that a packet passed.
+    pub routers: f64,
+    /// Whether the network was not saturated.
+    pub stable: bool,
+    /// Cycles simulated.
+    pub cycles: u64,
+}
+
+/// Simulates an experiment.
+///
+/// # Errors
+/// When the network cannot be built, or the pattern or load has no meaning on it; for a user.
+pub fn measure(setup: &Setup) -> Result<Measured, String> {
+    setup.network.check()?;
+    let sources = setup.pattern.on(setup.network.topology)?;
+    if setup.flits == 0 || !(0.0..=f64::from(setup.flits)).contains(&setup.load) || setup.load == 0.0 {
+        return Err(format!("a load of {} flits per cycle in packets of {} flits: at most one packet per cycle", setup.load, setup.flits));
+    }
+    if setup.measured == 0 || setup.warm_up + setup.measured >= 1 << 31 {
+        return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned());
+    }
+    Ok(match setup.network.size() {
+        Size::Mesh4 => drive::<1, 8, 32>(setup, &sources),
+        Size::Mesh8 => drive::<1, 8, 64>(setup, &sources),
+        Size::Mesh16 => drive::<2, 8, 128>(setup, &sources),
+        Size::Crossbar64 => drive::<4, 64, 256>(setup, &sources),
+        Size::Crossbar128 => drive::<8, 128, 512>(setup, &sources),
+        Size::Largest => drive::<32, 128, 2048>(setup, &sources),
+    })
+}
+
+/// A source: when it generates packets, and their destinations.
+struct Source {
+    making: Rng,
+    choosing: Rng,
+    to: Destinations,
+}
+
+/// Packets generated in the measured cycles.
+struct Gauge {
+    from: u64,
+    to: u64,
+    /// Hops from each source to each terminal.
+    ways: Box<[u16]>,
+    terminals: usize,
+    arrived: u64,
+    /// Sum of the cycles in which those that arrived were generated.
+    made_at: u64,
+    latency: u64,
+    network: u64,
+    longest: u64,
+    routers: u64,
+}
+
+impl Sink for Gauge {
+    #[inline]
+    fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
+        let made = u64::from(packet.tag);
+        if (self.from..self.to).contains(&made) {
+            let latency = now.0 - made;
+            self.arrived += 1;
+            self.made_at += made;
+            self.latency += latency;
+            self.network += now.0 - u64::from(packet.entered);
+            self.longest = self.longest.max(latency);
+            self.routers += u64::from(self.ways[usize::from(packet.lane) * self.terminals + usize::from(packet.dest)]);
+        }
+        true
+    }
+
+    #[inline]
+    fn departed(&mut self, _now: Cycle, _lane: usize) {}
+}
+
+fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Measured {
+    let lanes: Vec<Lane> = pattern.iter().map(|(terminal, _)| Lane { terminal: *terminal, class: 0 }).collect();
+    let mut net = Network::<W, P, C>::new(&setup.network, &lanes);
+    let source = |(terminal, to): &(u16, Destinations)| {
+        let random = |purpose| Rng::keyed(setup.seed, &[u64::from(*terminal), purpose]);
+        Source { making: random(0), choosing: random(1), to: to.clone() }
+    };
+    let mut sources: Vec<Source> = pattern.iter().map(source).collect();
+    let probability = setup.load / f64::from(setup.flits);
+    // A packet is generated when a 64-bit random number is below this threshold.
+    let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
+    let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
+    let (topology, terminals) = (setup.network.topology, setup.network.topology.terminals());
+    let ways = |from, to| topology.routers_between(from, to) as u16;
+    let mut gauge = Gauge {
+        from,
+        to,
+        ways: pattern.iter().flat_map(|(source, _)| (0..terminals).map(|to| ways(usize::from(*source), to))).collect(),
+        terminals,
+        arrived: 0,
+        made_at: 0,
+        latency: 0,
+        network: 0,
+        longest: 0,
+        routers: 0,
+    };
+    let (mut made, mut made_at, mut before, mut accepted) = (0u64, 0u64, 0u64, 0u64);
+    let mut now = 0;
+    let stable = loop {
+        if now == from {
+            before = net.flits_ejected();
+        }
+        if now == to {
+            accepted = net.flits_ejected() - before;
+        }
+        if now >= to {
+            // Packets that have not arrived are at least as late as they are now.
+            let late = (made - gauge.arrived) * now - (made_at - gauge.made_at);
+            let (done, over) = (gauge.arrived == made, gauge.latency + late > LATENCY_LIMIT * made);
+            if done || over {
+                break !over;
+            }
+        }
+        for (lane, source) in sources.iter_mut().enumerate() {
+            if source.making.next_u64() < threshold {
+                net.offer(lane, usize::from(source.to.draw(&mut source.choosing)), setup.flits, now as u32);
+                if (from..to).contains(&now) {
+                    made += 1;
+                    made_at += now;
+                }
+            }
+        }
+        net.step(Cycle(now), &mut gauge);
+        now += 1;
+    };
+    let mean = |sum: u64| sum as f64 / gauge.arrived.max(1) as f64;
+    Measured {
+        sources: sources.len(),
+        packet_latency: mean(gauge.latency),
+        network_latency: mean(gauge.network),
+        longest_latency: gauge.longest,
+        accepted: accepted as f64 / (setup.measured as f64 * sources.len() as f64),
+        routers: mean(gauge.routers),
+        stable,
+        cycles: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpshard_noc::mesh::Topology;
+
+    use super::*;
+
+    fn setup(load: f64) -> Setup {
+        let network = NetworkSpec::new(Topology::Mesh { columns: 4, rows: 4 });
+        Setup { network, pattern: Pattern::Uniform, flits: 1, load, warm_up: 500, measured: 6000, seed: 3 }
+    }
+
+    #[test]
+    fn an_almost_idle_network_shows_the_latency_of_its_ways() {
+        let result = measure(&setup(0.005)).unwrap();
+        assert!(result.stable && (result.packet_latency - (2.0 + 4.0 * result.routers)).abs() < 0.1, "{result:?}");
+        assert!((result.routers - 3.5).abs() < 0.1 && (result.accepted - 0.005).abs() < 0.001, "{result:?}");
+        assert_eq!(measure(&setup(0.005)), Ok(result));
+    }
+
+    #[test]
+    fn a_network_that_gets_too_much_is_not_stable() {
+        let narrow = NetworkSpec { buffers: 1, ..setup(1.0).network.with_vcs(1) };
+        let overloaded = Setup { network: narrow, flits: 5, ..setup(1.0) };
+        let result = measure(&overloaded).unwrap();
+        assert!(!result.stable && result.accepted < 0.4, "{result:?}");
+    }
+
+    #[test]
+    fn a_load_beyond_one_packet_per_cycle_is_refused() {
+        assert!(measure(&setup(1.5)).is_err());
+        assert!(measure(&setup(0.0)).is_err());
+    }
+}

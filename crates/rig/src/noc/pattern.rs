@@ -1,0 +1,146 @@
+//! Traffic patterns: sources and their destinations.
+
+use warpshard_base::Rng;
+use warpshard_noc::mesh::Topology;
+
+/// The memory controllers among the 36 nodes of a chip with 28 SMs (GPGPU-Sim's preset for 28 SMs and 8 controllers).
+const CONTROLLERS: [u16; 8] = [3, 7, 10, 12, 23, 25, 28, 32];
+
+/// A traffic pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Every node to a random node, itself included.
+    Uniform,
+    /// The 28 SMs of 36 nodes to a random one of the 8 memory controllers.
+    Sm28ToMc8,
+    /// The 8 memory controllers to a random one of the 28 SMs.
+    Mc8ToSm28,
+    /// All 36 nodes to a random one of the 8 memory controllers.
+    Hot36To8,
+    /// Row and column exchanged.
+    Transpose,
+    /// Node i to node n - 1 - i, which complements all bits of i where n is a power of two.
+    BitComp,
+    /// The bits of the number reversed.
+    BitRev,
+    /// The bits of the number rotated to the left by one.
+    Shuffle,
+    /// Half-way around each dimension.
+    Tornado,
+    /// The next node of each dimension, wrapping.
+    Neighbor,
+}
+
+/// All patterns by name.
+pub const PATTERNS: &[(&str, Pattern)] = &[
+    ("uniform", Pattern::Uniform),
+    ("sm28tomc8", Pattern::Sm28ToMc8),
+    ("mc8tosm28", Pattern::Mc8ToSm28),
+    ("hot36to8", Pattern::Hot36To8),
+    ("transpose", Pattern::Transpose),
+    ("bitcomp", Pattern::BitComp),
+    ("bitrev", Pattern::BitRev),
+    ("shuffle", Pattern::Shuffle),
+    ("tornado", Pattern::Tornado),
+    ("neighbor", Pattern::Neighbor),
+];
+
+/// The destinations of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Destinations {
+    /// Always the same.
+    One(u16),
+    /// One of these at random.
+    Any(Vec<u16>),
+}
+
+impl Destinations {
+    #[inline]
+    pub(super) fn draw(&self, rng: &mut Rng) -> u16 {
+        match self {
+            Self::One(dest) => *dest,
+            Self::Any(all) => all[rng.below(all.len() as u64) as usize],
+        }
+    }
+}
+
+impl Pattern {
+    /// The sources with their destinations.
+    ///
+    /// # Errors
+    /// When the pattern has no meaning on this topology.
+    pub(super) fn on(self, topology: Topology) -> Result<Vec<(u16, Destinations)>, String> {
+        let terminals = topology.terminals() as u16;
+        let all = || 0..terminals;
+        let is_controller = |node: &u16| CONTROLLERS.contains(node);
+        let others: Vec<u16> = all().filter(|node| !is_controller(node)).collect();
+        let random = |sources: Vec<u16>, dests: &[u16]| sources.into_iter().map(|s| (s, Destinations::Any(dests.to_vec()))).collect();
+        let fixed = |to: &dyn Fn(u16) -> u16| Ok(all().map(|source| (source, Destinations::One(to(source)))).collect());
+        if matches!(self, Self::Sm28ToMc8 | Self::Mc8ToSm28 | Self::Hot36To8) && terminals != 36 {
+            return Err(format!("this pattern places 8 controllers among 36 nodes; {topology} has {terminals}"));
+        }
+        let bits = terminals.trailing_zeros();
+        if matches!(self, Self::BitRev | Self::Shuffle) && !terminals.is_power_of_two() {
+            return Err(format!("this pattern permutes the bits of a node's number; {topology} has {terminals} nodes, no power of two"));
+        }
+        let (columns, rows) = match topology {
+            Topology::Mesh { columns, rows } => (columns, rows),
+            Topology::Crossbar { ports } => (ports, 1),
+        };
+        let each = |source: u16, to: &dyn Fn(u16, u16) -> u16| to(source / columns, rows) * columns + to(source % columns, columns);
+        match self {
+            Self::Uniform => Ok(random(all().collect(), &all().collect::<Vec<_>>())),
+            Self::Sm28ToMc8 => Ok(random(others, &CONTROLLERS)),
+            Self::Mc8ToSm28 => Ok(random(CONTROLLERS.to_vec(), &others)),
+            Self::Hot36To8 => Ok(random(all().collect(), &CONTROLLERS)),
+            Self::Transpose => {
+                let side = (1..=terminals).find(|side| side * side >= terminals).unwrap_or(1);
+                if side * side != terminals {
+                    return Err(format!("transpose needs a square number of nodes; {topology} has {terminals}"));
+                }
+                fixed(&|source| source % side * side + source / side)
+            }
+            Self::BitComp => fixed(&|source| terminals - 1 - source),
+            Self::BitRev => fixed(&|source| if bits == 0 { 0 } else { source.reverse_bits() >> (16 - bits) }),
+            Self::Shuffle => fixed(&|source| if bits == 0 { 0 } else { (source << 1 | source >> (bits - 1)) & (terminals - 1) }),
+            Self::Tornado => fixed(&|source| each(source, &|at, size| (at + size.div_ceil(2) - 1) % size)),
+            Self::Neighbor => fixed(&|source| each(source, &|at, size| (at + 1) % size)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(pattern: Pattern, topology: Topology) -> Vec<u16> {
+        let destination = |(_, to)| match to {
+            Destinations::One(to) => to,
+            Destinations::Any(_) => panic!("{pattern:?} is random"),
+        };
+        pattern.on(topology).unwrap().into_iter().map(destination).collect()
+    }
+
+    #[test]
+    fn permutations_send_everybody_to_somebody_else() {
+        let topology = Topology::Mesh { columns: 4, rows: 4 };
+        for (name, pattern) in &PATTERNS[4..] {
+            let mut to = fixed(*pattern, topology);
+            to.sort_unstable();
+            assert_eq!(to, (0..16).collect::<Vec<_>>(), "{name}");
+        }
+        assert_eq!(fixed(Pattern::Transpose, topology)[1], 4);
+        assert_eq!(fixed(Pattern::BitRev, topology)[1], 8);
+        assert_eq!(fixed(Pattern::Shuffle, topology)[9], 3);
+        assert_eq!(fixed(Pattern::Tornado, topology)[0], 5);
+    }
+
+    #[test]
+    fn controllers_and_sms_share_the_36_nodes() {
+        let topology = Topology::Mesh { columns: 6, rows: 6 };
+        let sources = |pattern: Pattern| pattern.on(topology).unwrap().len();
+        assert_eq!((sources(Pattern::Sm28ToMc8), sources(Pattern::Mc8ToSm28), sources(Pattern::Hot36To8)), (28, 8, 36));
+        assert!(Pattern::Sm28ToMc8.on(Topology::Mesh { columns: 4, rows: 4 }).is_err());
+        assert!(Pattern::Shuffle.on(topology).is_err());
+    }
+}

@@ -1,0 +1,357 @@
+//! The estimate of a total from the launches that were measured, and its variance.
+//!
+//! For each group of launches of the same code the generalised regression estimator (Särndal, Swensson and Wretman, Model Assisted Survey
+//! Sampling, Chapter 6): a line through the measured cycles by the work of a launch, which is known of all, plus the mean residual of each
+//! stratum. It gives every measured launch a weight, so that every counter can be extrapolated in the same way, and instructions are exact.
+//!
+//! Strata with [`OWN`] measured launches or more have a variance of their own. The others of a group share a pooled one: that of the residuals
+//! relative to the cycles of the line.
+
+use super::student::quantile;
+
+/// Measured launches from which on a stratum has a variance of its own.
+const OWN: usize = 6;
+/// Measured launches of a group from which on its line has an intercept; below it goes through the origin.
+const INTERCEPT: usize = 4;
+/// The variance of the work of the measured launches, relative to that of all, from which on there is an intercept: a line through launches of
+/// nearly one size says nothing of others.
+const SPREAD: f64 = 0.25;
+
+/// A launch that was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    /// Its work: warp instructions.
+    pub(super) work: f64,
+    /// What was measured: cycles.
+    pub(super) value: f64,
+    /// The variance of the measurement itself, where only parts of the launch were simulated, and its degrees of freedom.
+    pub(super) variance: f64,
+    pub(super) freedom: f64,
+}
+
+/// A stratum with what was measured of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Measured {
+    /// The work of each of its launches.
+    pub(super) works: Vec<f64>,
+    /// The measured ones; at least two, or all.
+    pub(super) points: Vec<Point>,
+}
+
+impl Measured {
+    fn launches(&self) -> f64 {
+        self.works.len() as f64
+    }
+
+    fn count(&self) -> f64 {
+        self.points.len() as f64
+    }
+
+    fn is_whole(&self) -> bool {
+        self.points.len() == self.works.len()
+    }
+
+    /// How many launches each measured one stands for, before the work is taken into account.
+    fn factor(&self) -> f64 {
+        self.launches() / self.count()
+    }
+}
+
+/// What is estimated of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GroupEstimate {
+    /// The sum over all launches.
+    pub(super) total: f64,
+    /// Its variance, and the degrees of freedom of that.
+    pub(super) variance: f64,
+    pub(super) freedom: f64,
+    /// The weight of each measured launch, by stratum.
+    pub(super) weights: Vec<Vec<f64>>,
+    /// The standard deviation of a launch about the line, by stratum.
+    pub(super) deviations: Vec<f64>,
+    line: Line,
+    /// The mean residual of each stratum.
+    offsets: Vec<f64>,
+}
+
+impl GroupEstimate {
+    /// The expected value of a launch of so much work that was not measured.
+    pub(super) fn expected(&self, stratum: usize, work: f64) -> f64 {
+        (self.line.at(work) + self.offsets[stratum]).max(0.0)
+    }
+}
+
+/// `intercept + slope * work`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Line {
+    intercept: f64,
+    slope: f64,
+    /// Whether there is an intercept.
+    free: bool,
+    /// Sums over the measured launches with their factors: of 1, of work and of its square.
+    sums: [f64; 3],
+}
+
+impl Line {
+    /// The line with the least weighted squares.
+    fn through(strata: &[Measured]) -> Self {
+        let points = || strata.iter().flat_map(|stratum| stratum.points.iter().map(|point| (stratum.factor(), point)));
+        let sum = |of: &dyn Fn(&Point) -> f64| -> f64 { points().map(|(factor, point)| factor * of(point)).sum() };
+        let (one, work, square) = (sum(&|_| 1.0), sum(&|p| p.work), sum(&|p| p.work * p.work));
+        let (value, product) = (sum(&|p| p.value), sum(&|p| p.work * p.value));
+        let spread = one * square - work * work;
+        let sums = [one, work, square];
+        let works = || strata.iter().flat_map(|stratum| &stratum.works);
+        let (all, count) = (works().sum::<f64>(), works().count().max(1) as f64);
+        let of_all = works().map(|work| (work - all / count).powi(2)).sum::<f64>() / count;
+        if points().count() >= INTERCEPT && spread > 1e-9 * one * square && spread / (one * one) >= SPREAD * of_all {
+            let slope = (one * product - work * value) / spread;
+            let intercept = (value - slope * work) / one;
+            return Self { intercept, slope, free: true, sums };
+        }
+        Self { intercept: 0.0, slope: if work > 0.0 { value / work } else { 0.0 }, free: false, sums }
+    }
+
+    fn at(&self, work: f64) -> f64 {
+        self.intercept + self.slope * work
+    }
+
+    /// What is added to the weight of a launch for each factor, so that the weighted counts and works of the group become `missing` more.
+    fn calibration(&self, missing: [f64; 2], work: f64) -> f64 {
+        let [one, sum, square] = self.sums;
+        if !self.free {
+            return if sum > 0.0 { missing[1] / sum } else { 0.0 };
+        }
+        let spread = one * square - sum * sum;
+        let intercept = (square * missing[0] - sum * missing[1]) / spread;
+        let slope = (one * missing[1] - sum * missing[0]) / spread;
+        intercept + slope * work
+    }
+}
+
+/// Estimates the total of a group.
+pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
+    let line = Line::through(strata);
+    let residuals = |stratum: &Measured| -> Vec<f64> { stratum.points.iter().map(|point| point.value - line.at(point.work)).collect() };
+    let mean = |values: &[f64]| if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 };
+    let offsets: Vec<f64> = strata.iter().map(|stratum| mean(&residuals(stratum))).collect();
+
+    // Sums over launches that are known of all: their number and their work.
+    let known: f64 = strata.iter().flat_map(|stratum| &stratum.works).sum();
+    let weighted: f64 = strata.iter().map(|s| s.factor() * s.points.iter().map(|point| point.work).sum::<f64>()).sum();
+    let missing = [0.0, known - weighted];
+    let weight = |stratum: &Measured, point: &Point| stratum.factor() * (1.0 + line.calibration(missing, point.work));
+    let whole = strata.iter().all(Measured::is_whole);
+    let weights: Vec<Vec<f64>> = strata
+        .iter()
+        .map(|stratum| stratum.points.iter().map(|point| if whole { 1.0 } else { weight(stratum, point) }).collect())
+        .collect();
+
+    let relative = Pooled::of(strata, &line, &offsets);
+    let mut estimate = GroupEstimate { total: 0.0, variance: 0.0, freedom: 0.0, weights, deviations: Vec::new(), line, offsets };
+    let mut squares = 0.0;
+    for (i, stratum) in strata.iter().enumerate() {
+        let own: f64 = residuals(stratum).iter().map(|residual| (residual - estimate.offsets[i]).powi(2)).sum();
+        let (deviation, freedom) = if stratum.points.len() >= OWN {
+            ((own / (stratum.count() - 1.0)).sqrt(), stratum.count() - 1.0)
+        } else {
+            let typical = mean(&stratum.points.iter().map(|point| point.value).collect::<Vec<_>>());
+            (relative.deviation * typical, relative.freedom)
+        };
+        let (all, count) = (stratum.launches(), stratum.count());
+        // Weights that the line makes uneven count as such (Särndal, Swensson and Wretman, Section 6.6).
+        let uneven = estimate.weights[i].iter().map(|weight| (weight / stratum.factor()).powi(2)).sum::<f64>() / count.max(1.0);
+        let variance = all * (all - count) / count * deviation * deviation * uneven;
+        let measuring =
+            || stratum.points.iter().zip(&estimate.weights[i]).map(|(point, weight)| (weight * weight * point.variance, point.freedom));
+        squares += measuring().map(|(variance, freedom)| variance * variance / freedom.max(1.0)).sum::<f64>();
+        let measuring: f64 = measuring().map(|(variance, _)| variance).sum();
+        estimate.total += stratum.points.iter().zip(&estimate.weights[i]).map(|(point, weight)| weight * point.value).sum::<f64>();
+        estimate.variance += variance + measuring;
+        squares += variance * variance / freedom.max(1.0);
+        estimate.deviations.push(deviation);
+    }
+    // Welch and Satterthwaite.
+    estimate.freedom = if squares > 0.0 { estimate.variance * estimate.variance / squares } else { f64::MAX };
+    estimate
+}
+
+/// The deviation of residuals relative to what the line expects, over all strata of a group.
+struct Pooled {
+    deviation: f64,
+    freedom: f64,
+}
+
+impl Pooled {
+    fn of(strata: &[Measured], line: &Line, offsets: &[f64]) -> Self {
+        let (mut squares, mut freedom) = (0.0, 0.0);
+        for (stratum, offset) in strata.iter().zip(offsets) {
+            for point in &stratum.points {
+                let expected = line.at(point.work) + offset;
+                squares += if expected > 0.0 { ((point.value - expected) / expected).powi(2) } else { 1.0 };
+            }
+            freedom += stratum.count() - 1.0;
+        }
+        let freedom = (freedom - f64::from(u8::from(line.free))).max(1.0);
+        Self { deviation: (squares / freedom).sqrt(), freedom }
+    }
+}
+
+/// A value with half the width of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Interval {
+    pub(super) value: f64,
+    pub(super) half_width: f64,
+    pub(super) variance: f64,
+}
+
+/// What may be wrong although all drawn launches agree, as a share of the cycles that were not measured: the state of the chip besides the LLC
+/// is what simulated launches left. Chosen with the workloads that `study sampling` calls development.
+pub(super) const STATE: f64 = 0.0025;
+/// The same for launches of which parts are simulated: a chip that has executed some tens of waves may be faster or slower than one that has
+/// executed thousands, and a change of place in the grid clears what has piled up in queues (`study sampling`: 1 % of `vecadd`, 2 % of `cp`).
+pub(super) const AGE: f64 = 0.02;
+
+impl Interval {
+    /// The same, which may be wrong by so much, too, whatever launches are drawn.
+    pub(super) fn with_bias(self, bias: f64) -> Self {
+        Self { half_width: self.half_width.hypot(bias), ..self }
+    }
+}
+
+/// The sum over groups.
+pub(super) fn sum(groups: &[GroupEstimate], confidence: f64) -> Interval {
+    let value = groups.iter().map(|group| group.total).sum();
+    let variance: f64 = groups.iter().map(|group| group.variance).sum();
+    let squares: f64 = groups.iter().map(|group| group.variance * group.variance / group.freedom.max(1.0)).sum();
+    if variance == 0.0 {
+        return Interval { value, half_width: 0.0, variance };
+    }
+    let freedom = if squares > 0.0 { variance * variance / squares } else { f64::MAX };
+    Interval { value, half_width: quantile(confidence, freedom) * variance.sqrt(), variance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::order;
+    use super::*;
+    use warpshard_base::Rng;
+
+    fn point(work: f64, value: f64) -> Point {
+        Point { work, value, variance: 0.0, freedom: 0.0 }
+    }
+
+    #[test]
+    fn equal_launches_are_expanded_and_the_interval_is_the_textbooks() {
+        // 100 launches of one size, of which four took 10, 12, 14 and 16: mean 13, s^2 = 20/3.
+        let points = [10.0, 12.0, 14.0, 16.0].map(|value| point(5.0, value)).to_vec();
+        let group = estimate(&[Measured { works: vec![5.0; 100], points }]);
+        assert!((group.total - 1300.0).abs() < 1e-9, "{group:?}");
+        assert!(group.weights[0].iter().all(|weight| (weight - 25.0).abs() < 1e-9));
+        // Residuals are pooled relative to the mean; of one stratum of equal launches that is s^2 itself. V = 100 * 96 / 4 * 20 / 3.
+        assert!((group.variance - 16_000.0).abs() < 1e-6 && group.freedom == 3.0, "{group:?}");
+        let interval = sum(&[group], 0.95);
+        assert!((interval.half_width - 3.182_446 * 16_000.0f64.sqrt()).abs() < 1e-2, "{interval:?}");
+    }
+
+    #[test]
+    fn work_on_a_line_is_estimated_without_error_and_counts_and_works_are_exact() {
+        let works: Vec<f64> = (1..=40).map(f64::from).collect();
+        let (low, high) = works.split_at(20);
+        let value = |work: f64| 700.0 + 3.0 * work;
+        let measured = |works: &[f64], taken: [usize; 3]| Measured {
+            works: works.to_vec(),
+            points: taken.map(|i| point(works[i], value(works[i]))).to_vec(),
+        };
+        let strata = [measured(low, [0, 7, 13]), measured(high, [2, 3, 19])];
+        let group = estimate(&strata);
+        let truth: f64 = works.iter().map(|work| value(*work)).sum();
+        assert!((group.total - truth).abs() < 1e-6 && group.variance < 1e-9, "{group:?}");
+        let weighted = |of: fn(&Point) -> f64| -> f64 {
+            let pairs = strata.iter().zip(&group.weights).flat_map(|(stratum, weights)| stratum.points.iter().zip(weights));
+            pairs.map(|(point, weight)| weight * of(point)).sum()
+        };
+        assert!((weighted(|_| 1.0) - 40.0).abs() < 1e-9 && (weighted(|point| point.work) - 820.0).abs() < 1e-9);
+        assert!((group.expected(0, 5.0) - value(5.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn launches_of_nearly_one_size_say_nothing_of_the_slope() {
+        let works: Vec<f64> = (0..100).map(|i| if i < 20 { 50.0 } else { 100.0 + f64::from(i % 4) }).collect();
+        let points = [(100.0, 205.0), (101.0, 201.0), (102.0, 204.0), (103.0, 202.0)].map(|(work, value)| point(work, value)).to_vec();
+        let group = estimate(&[Measured { works, points }]);
+        // A line through these points would expect the small launches to take more cycles than the others.
+        assert!((group.expected(0, 50.0) - 100.0).abs() < 2.0, "{group:?}");
+    }
+
+    #[test]
+    fn few_launches_follow_a_line_through_the_origin() {
+        // Ratio estimator: 30 of 12 per 4 of work.
+        let points = vec![point(2.0, 6.0), point(2.0, 6.0), point(8.0, 24.0)];
+        let group = estimate(&[Measured { works: vec![2.0, 2.0, 8.0, 10.0], points }]);
+        assert!((group.total - 66.0).abs() < 1e-9, "{group:?}");
+    }
+
+    #[test]
+    fn a_group_that_is_measured_whole_is_its_sum_and_cutting_short_remains() {
+        let whole = |variance| {
+            let points = vec![point(1.0, 3.0), Point { variance, ..point(9.0, 4.0) }];
+            estimate(&[Measured { works: vec![1.0, 9.0], points }])
+        };
+        assert_eq!((whole(0.0).total, whole(0.0).variance, whole(4.0).variance), (7.0, 0.0, 4.0));
+        assert_eq!(sum(&[whole(0.0)], 0.95), Interval { value: 7.0, half_width: 0.0, variance: 0.0 });
+    }
+
+    #[test]
+    fn a_possible_bias_widens_the_interval_as_an_independent_error() {
+        let interval = Interval { value: 1000.0, half_width: 1.5, variance: 1.0 };
+        assert_eq!(interval.with_bias(-2.0), Interval { half_width: 2.5, ..interval });
+        assert_eq!(interval.with_bias(0.0), interval);
+    }
+
+    #[test]
+    fn rows_that_were_not_measured_add_up_to_the_estimate() {
+        let works: Vec<f64> = (0..30).map(|i| 10.0 + f64::from(i % 7)).collect();
+        let points: Vec<Point> = (0..6).map(|i| point(works[i], 50.0 + works[i] * works[i])).collect();
+        let group = estimate(&[Measured { works: works.clone(), points: points.clone() }]);
+        let rows =
+            points.iter().map(|point| point.value).sum::<f64>() + works[6..].iter().map(|work| group.expected(0, *work)).sum::<f64>();
+        assert!((rows - group.total).abs() < 1e-6, "{rows} {group:?}");
+    }
+
+    /// A made-up workload: cycles are a line of the work, curved, with an error that grows with it.
+    fn truth(seed: u64) -> Vec<(f64, f64)> {
+        let mut random = Rng::keyed(seed, &[1]);
+        let mut uniform = || random.below(1 << 30) as f64 / f64::from(1 << 30);
+        (0..600)
+            .map(|i| {
+                let work = 100.0 + f64::from(i % 300);
+                let noise: f64 = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+                (work, 500.0 + 2.0 * work + 0.002 * work * work + 0.06 * work * noise)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn intervals_contain_the_truth_as_often_as_they_say() {
+        let mut hits = 0;
+        const RUNS: u64 = 400;
+        for seed in 0..RUNS {
+            let all = truth(seed / 40);
+            let strata: Vec<Measured> = (0..3)
+                .map(|stratum| {
+                    let members: Vec<usize> = (0..all.len()).filter(|i| (i % 300) / 100 == stratum).collect();
+                    let taken = order(&members, seed, 0, stratum);
+                    let points = taken[..4].iter().map(|i| point(all[*i].0, all[*i].1)).collect();
+                    Measured { works: members.iter().map(|i| all[*i].0).collect(), points }
+                })
+                .collect();
+            let interval = sum(&[estimate(&strata)], 0.95);
+            let total: f64 = all.iter().map(|(_, cycles)| cycles).sum();
+            hits += u64::from((interval.value - total).abs() <= interval.half_width);
+            assert!((interval.value / total - 1.0).abs() < 0.04);
+        }
+        let share = hits as f64 / RUNS as f64;
+        assert!((0.92..=0.985).contains(&share), "{share}");
+    }
+}

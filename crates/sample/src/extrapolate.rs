@@ -1,0 +1,261 @@
+//! From measured launches to the results of a whole run: every counter is the weighted sum of what it counted in them.
+
+use warpshard_base::KernelIndex;
+use warpshard_chip::{Mark, RunResult};
+use warpshard_stats::{Basis, ComponentStats, Counted, EndedBy, Estimate, KernelStats, Outcome, Sampled, SampledStratum};
+use warpshard_workload::Workload;
+
+use super::estimate::Interval;
+use super::inside::{Inside, Reached};
+use super::launches::Launch;
+use super::options::Options;
+
+/// A launch as it was simulated.
+#[derive(Clone, Debug)]
+pub(super) struct Launched {
+    /// Its row.
+    pub(super) row: KernelStats,
+    /// Core cycles from its launch to the start of its first CTA.
+    pub(super) latency: u64,
+    /// Core cycles from there to the end of its last CTA.
+    pub(super) net_cycles: u64,
+    /// Warp instructions that were simulated.
+    pub(super) warp_instructions: u64,
+    /// What every component counted from the end of the launch before it to its own.
+    pub(super) values: Vec<u64>,
+    /// What had been counted at its marks, and at its end, where it has marks.
+    pub(super) marks: Vec<Reached>,
+    pub(super) end: Reached,
+    /// Bursts that DRAM moved.
+    pub(super) dram_bursts: u64,
+    /// Requests for which the LLC had to make room, in sectors.
+    pub(super) llc_fills: u64,
+}
+
+/// Where these counters of a kind of component are among the values of all components.
+fn places(components: &[ComponentStats], kind: &str, names: &[&str]) -> Vec<usize> {
+    let all = components.iter().flat_map(|component| component.counters.iter().map(|counted| (component.kind, counted.info.name)));
+    all.enumerate().filter(|(_, (known, name))| *known == kind && names.contains(name)).map(|(place, _)| place).collect()
+}
+
+/// What components counted for a launch with `own` warp instructions. An end takes effect some cycles after it happened, in which the next
+/// launch may begin where the launch latency is short; what is counted is scaled to the launch's own instructions, which are known exactly.
+fn balanced(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u64> {
+    let counted: u64 = issued.iter().map(|place| values[*place]).sum();
+    if counted == own || counted == 0 {
+        return values;
+    }
+    let factor = own as f64 / counted as f64;
+    values.into_iter().map(|value| (value as f64 * factor).round() as u64).collect()
+}
+
+/// The launches of a measured run in their order.
+pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
+    let components = &result.outcome.components;
+    let issued = places(components, "sm", &["warp_instructions"]);
+    let (bursts, fills) = (places(components, "dram", &["reads", "writes"]), places(components, "llc", &["misses"]));
+    let mut before = Mark::default();
+    let difference = |now: &[u64], before: &[u64]| -> Vec<u64> {
+        now.iter().enumerate().map(|(i, value)| value - before.get(i).copied().unwrap_or(0)).collect()
+    };
+    let one = |measured: &warpshard_chip::Measured| {
+        let row = result.outcome.kernels[measured.kernel.index()].clone();
+        let values = difference(&measured.end.values, &before.values);
+        let own = row.counters.iter().find(|counted| counted.info.name == "warp_instructions").map_or(0, |counted| counted.value);
+        let values = balanced(values, &issued, own);
+        let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
+        let reached = |mark: &Mark| Reached {
+            cycles: mark.cycle.saturating_sub(started) as f64,
+            warp_instructions: (mark.warp_instructions - before.warp_instructions) as f64,
+            llc_misses: (mark.llc_misses - before.llc_misses) as f64,
+            values: difference(&mark.values, &before.values),
+        };
+        let marks = measured.marks.iter().map(reached).collect();
+        // The cut of the end is some cycles later than the end.
+        let end = Reached { cycles: ended.saturating_sub(started) as f64, ..reached(&measured.end) };
+        before.clone_from(&measured.end);
+        Launched {
+            latency: started - launched,
+            net_cycles: ended - started,
+            warp_instructions: own,
+            dram_bursts: bursts.iter().map(|place| values[*place]).sum(),
+            llc_fills: fills.iter().map(|place| values[*place]).sum(),
+            row,
+            values,
+            marks,
+            end,
+        }
+    };
+    result.measured.iter().map(one).collect()
+}
+
+impl Launched {
+    /// The launch as if all its `all` warp instructions had been executed, by what is known of its parts.
+    pub(super) fn completed(self, all: u64, inside: &Inside) -> Self {
+        let (counts, span) = inside.values();
+        let left = all.saturating_sub(self.warp_instructions);
+        let more = |value: u64, count: u64| value + (count as f64 * left as f64 / span.max(1.0)).round() as u64;
+        let values: Vec<u64> = self.values.iter().zip(counts).map(|(value, count)| more(*value, *count)).collect();
+        let factor = all as f64 / self.warp_instructions.max(1) as f64;
+        let scaled = |value: u64| (value as f64 * factor).round() as u64;
+        let mut row = self.row.clone();
+        row.counters.iter_mut().for_each(|counted| counted.value = scaled(counted.value));
+        let net_cycles = inside.cycles(all as f64).0.round() as u64;
+        Self { values, row, net_cycles, dram_bursts: scaled(self.dram_bursts), ..self }
+    }
+}
+
+/// Estimates the sum over all launches of a number of each.
+pub(super) type OfAll<'a> = dyn Fn(&dyn Fn(&Launched) -> f64) -> Interval + 'a;
+
+/// What is known of a sampled run besides its counters.
+pub(super) struct Facts<'a> {
+    pub(super) options: &'a Options,
+    pub(super) net_cycles: Interval,
+    pub(super) warming: f64,
+    pub(super) warmed: u32,
+    pub(super) rounds: u32,
+    pub(super) simulated: u64,
+    pub(super) bases: Vec<Basis>,
+    /// CTAs of each launch that fit an SM.
+    pub(super) resident: &'a [u32],
+}
+
+/// The rows of all launches, and the counters of all components, as they add up.
+pub(super) struct Rows<'a> {
+    workload: &'a Workload,
+    launches: &'a [Launch],
+    /// Net cycles, launch latency and counters of each launch.
+    rows: Vec<Option<(f64, f64, Vec<Counted>)>>,
+    values: Vec<f64>,
+    strata: Vec<SampledStratum>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(workload: &'a Workload, launches: &'a [Launch]) -> Self {
+        Self { workload, launches, rows: vec![None; launches.len()], values: Vec::new(), strata: Vec::new() }
+    }
+
+    /// Adds a stratum: all its launches, the measured ones with their weights, and what to expect of the others by their work.
+    pub(super) fn stratum<'b>(
+        &mut self,
+        kernel: &str,
+        members: &[usize],
+        measured: impl Iterator<Item = ((usize, &'b Launched), f64)>,
+        expected: impl Fn(f64) -> f64,
+    ) {
+        let (mut sums, mut work, mut latency, mut count): (Vec<Counted>, f64, f64, u32) = (Vec::new(), 0.0, 0.0, 0);
+        let mut cycles = 0.0;
+        for ((launch, launched), weight) in measured {
+            self.values.resize(launched.values.len(), 0.0);
+            self.values.iter_mut().zip(&launched.values).for_each(|(sum, value)| *sum += weight * *value as f64);
+            if sums.is_empty() {
+                sums = launched.row.counters.iter().map(|counted| Counted { value: 0, ..*counted }).collect();
+            }
+            sums.iter_mut().zip(&launched.row.counters).for_each(|(sum, counted)| sum.value += counted.value);
+            work += self.launches[launch].warp_instructions as f64;
+            latency += launched.latency as f64;
+            count += 1;
+            cycles += launched.net_cycles as f64;
+            self.rows[launch] = Some((launched.net_cycles as f64, launched.latency as f64, launched.row.counters.clone()));
+        }
+        for &launch in members {
+            if self.rows[launch].is_none() {
+                let own = self.launches[launch].warp_instructions as f64;
+                let share = own / work.max(1.0);
+                let counters = sums.iter().map(|sum| Counted { value: (sum.value as f64 * share).round() as u64, ..*sum }).collect();
+                cycles += expected(own);
+                self.rows[launch] = Some((expected(own), latency / f64::from(count.max(1)), counters));
+            }
+        }
+        let instructions = members.iter().map(|launch| self.launches[*launch].warp_instructions).sum();
+        self.strata.push(SampledStratum {
+            kernel: kernel.to_owned(),
+            launches: members.len() as u32,
+            measured: count,
+            warp_instructions: instructions,
+            cycles,
+            deviation: 0.0,
+        });
+    }
+
+    /// The deviation of a launch of the stratum that was added last.
+    pub(super) fn deviation(&mut self, deviation: f64) {
+        if let Some(last) = self.strata.last_mut() {
+            last.deviation = deviation;
+        }
+    }
+
+    /// The outcome of the whole run; `part` is that of a simulated part, whose components it has.
+    pub(super) fn outcome(self, part: Outcome, facts: Facts<'_>, of_all: &OfAll<'_>) -> Outcome {
+        let mut components = part.components;
+        let counters = components.iter_mut().flat_map(|component| &mut component.counters);
+        counters.zip(&self.values).for_each(|(counted, value)| counted.value = value.max(0.0).round() as u64);
+        let (mut at, mut kernels) = (0.0, Vec::with_capacity(self.rows.len()));
+        for (index, (kernel, row)) in self.workload.kernels.iter().zip(self.rows).enumerate() {
+            let (net, latency, counters) = row.unwrap_or_default();
+            let info = &kernel.info;
+            let (launched, started, ended) = (at, at + latency, at + latency + net);
+            at = ended;
+            let rounded = |cycle: f64| cycle.round() as u64;
+            kernels.push(KernelStats {
+                index: KernelIndex(index as u16),
+                name: info.name.clone(),
+                id: info.id,
+                app: info.app,
+                stream: info.stream,
+                ctas: info.ctas(),
+                ctas_done: info.ctas(),
+                ctas_per_sm: facts.resident[index],
+                launched: Some(rounded(launched)),
+                started: Some(rounded(started)),
+                ended: Some(rounded(ended)),
+                launch_latency_cycles: rounded(started) - rounded(launched),
+                counters,
+            });
+        }
+        let cycles = at.round() as u64;
+        let launches = self.launches;
+        let work: u64 = launches.iter().map(|launch| launch.warp_instructions).sum();
+        let count = |basis: Basis| facts.bases.iter().filter(|known| **known == basis).count() as u32;
+        let estimate = |name, value, half_width| Estimate { name, value, half_width };
+        let net = facts.net_cycles;
+        let bursts = of_all(&|launched| launched.dram_bursts as f64);
+        let of_work = work as f64 / at.max(1.0);
+        let sampled = Sampled {
+            confidence: facts.options.confidence,
+            wanted: facts.options.error,
+            seed: facts.options.seed,
+            launches: launches.len() as u32,
+            measured: count(Basis::Simulated) + count(Basis::InParts),
+            in_parts: count(Basis::InParts),
+            warmed: facts.warmed,
+            rounds: facts.rounds,
+            warp_instructions: work,
+            simulated_warp_instructions: facts.simulated,
+            warming: facts.warming,
+            estimates: vec![
+                estimate("cycles", at, net.half_width),
+                estimate("net_cycles", net.value, net.half_width),
+                // Instructions are known, so that the ratio is as uncertain as the cycles.
+                estimate("warp_ipc", of_work, of_work * net.half_width / at.max(1.0)),
+                estimate("dram_bursts", bursts.value, bursts.half_width),
+            ],
+            strata: self.strata,
+            kernels: facts.bases,
+        };
+        Outcome {
+            ended_by: EndedBy::Sampled,
+            cycles,
+            counted_until: cycles,
+            kernels,
+            components,
+            dram_read_latencies: Vec::new(),
+            intervals: Vec::new(),
+            timeline: Vec::new(),
+            sampled: Some(sampled),
+            notes: self.workload.notes.clone(),
+            ..part
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What follows from the launches that were simulated: estimates of all, and their intervals.
+
+use warpshard_chip::RunResult;
+use warpshard_stats::{Basis, HostFacts};
+
+use super::estimate::{self, AGE, GroupEstimate, Interval, Measured, Point, STATE};
+use super::extrapolate::{self, Launched};
+use super::state::{Sample, State};
+
+impl State<'_> {
+    /// What was measured, by group and stratum, with another value in place of the cycles where `value` says one.
+    fn measured(&self, value: impl Fn(&Sample) -> Option<f64>) -> Vec<Vec<Measured>> {
+        let work = |launch: &usize| self.launches[*launch].warp_instructions as f64;
+        let of_stratum = |members: &Vec<usize>| {
+            let samples = members.iter().filter_map(|launch| self.samples.get(launch));
+            let replaced = |sample: &Sample, value: f64| {
+                // What is counted is as uncertain as the cycles.
+                let scale = value / sample.point.value.max(1.0);
+                Point { value, variance: sample.point.variance * scale * scale, ..sample.point }
+            };
+            let points = samples.map(|sample| value(sample).map_or(sample.point, |value| replaced(sample, value)));
+            Measured { works: members.iter().map(work).collect(), points: points.collect() }
+        };
+        self.drawn.iter().map(|strata| strata.iter().map(of_stratum).collect()).collect()
+    }
+
+    pub(super) fn estimate(&self) -> (Vec<GroupEstimate>, Interval) {
+        let groups: Vec<GroupEstimate> = self.measured(|_| None).iter().map(|strata| estimate::estimate(strata)).collect();
+        let interval = estimate::sum(&groups, self.options.confidence);
+        (groups, interval)
+    }
+
+    /// The same interval with what may be wrong although the drawn launches agree; more launches would not narrow it.
+    fn with_biases(&self, groups: &[GroupEstimate], interval: Interval) -> Interval {
+        let simulated: f64 = self.samples.values().map(Sample::simulated_cycles).sum();
+        let rest = (interval.value - simulated).max(0.0);
+        let weights = self.drawn.iter().flatten().zip(groups.iter().flat_map(|group| &group.weights));
+        let samples = weights.flat_map(|(members, weights)| members.iter().filter_map(|launch| self.samples.get(launch)).zip(weights));
+        let in_parts = samples.filter(|(sample, _)| sample.inside.is_some());
+        let rest_of_parts: f64 = in_parts.map(|(sample, weight)| weight * sample.point.value - sample.simulated_cycles()).sum();
+        // Where launches take longer or shorter after a simulated one, the others may be wrong by as much.
+        let warming = if self.caches { self.difference(groups).abs() } else { 0.0 };
+        let biases = [warming * rest, STATE * rest, AGE * rest_of_parts];
+        biases.into_iter().fold(interval, Interval::with_bias)
+    }
+
+    /// By how much launches whose predecessor was not simulated took longer than those whose was, relative to these: the mean over groups that
+    /// have both, by their cycles.
+    fn difference(&self, groups: &[GroupEstimate]) -> f64 {
+        let measured = self.samples.iter().map(|(launch, sample)| (*launch, sample.point.value, sample.warmed));
+        let all = measured.chain(self.unwarmed.iter().map(|(launch, cycles)| (*launch, *cycles, false)));
+        // Sums of residuals and their number, with a predecessor and without.
+        let mut sums = vec![[(0.0, 0.0); 2]; groups.len()];
+        for (launch, cycles, warmed) in all {
+            let Some((g, s)) = self.place_of(launch).filter(|(g, _)| *g > 0) else { continue };
+            let expected = groups[g].expected(s, self.launches[launch].warp_instructions as f64);
+            if expected > 0.0 {
+                let (sum, count) = &mut sums[g][usize::from(warmed)];
+                *sum += cycles / expected - 1.0;
+                *count += 1.0;
+            }
+        }
+        let both = groups.iter().zip(&sums).filter(|(_, [without, with])| without.1 > 0.0 && with.1 > 0.0);
+        let of_group =
+            |(group, [without, with]): (&GroupEstimate, &[(f64, f64); 2])| (group.total, without.0 / without.1 - with.0 / with.1);
+        let (difference, cycles) =
+            both.map(of_group).fold((0.0, 0.0), |(sum, all), (cycles, difference)| (sum + cycles * difference, all + cycles));
+        if cycles > 0.0 { difference / cycles } else { 0.0 }
+    }
+
+    /// The estimates as the result of a run.
+    pub(super) fn finish(self, results: Vec<RunResult>, resident: &[u32]) -> RunResult {
+        let (groups, drawn) = self.estimate();
+        let interval = self.with_biases(&groups, drawn);
+        let kind = |launch: usize| match self.samples.get(&launch) {
+            Some(sample) if sample.inside.is_some() => Basis::InParts,
+            Some(_) => Basis::Simulated,
+            None => Basis::Estimated,
+        };
+        let bases: Vec<Basis> = (0..self.launches.len()).map(kind).collect();
+        let of_all = |pick: &dyn Fn(&Launched) -> f64| {
+            let groups = self.measured(|sample| Some(pick(&sample.launched)));
+            let groups: Vec<GroupEstimate> = groups.iter().map(|strata| estimate::estimate(strata)).collect();
+            estimate::sum(&groups, self.options.confidence)
+        };
+        let mut rows = extrapolate::Rows::new(self.workload, &self.launches);
+        for ((group, drawn), estimate) in self.groups.iter().zip(&self.drawn).zip(&groups) {
+            for (s, members) in drawn.iter().enumerate() {
+                let samples = members.iter().filter_map(|launch| self.samples.get(launch).map(|sample| (*launch, &sample.launched)));
+                rows.stratum(&group.name, members, samples.zip(estimate.weights[s].iter().copied()), |work| estimate.expected(s, work));
+                rows.deviation(estimate.deviations[s]);
+            }
+        }
+        let facts = extrapolate::Facts {
+            options: self.options,
+            net_cycles: interval,
+            warming: self.difference(&groups),
+            warmed: self.warmed,
+            rounds: self.rounds,
+            simulated: self.simulated,
+            bases,
+            resident,
+        };
+        let host = results.iter().map(|result| &result.host).fold(HostFacts::default(), added);
+        let Some(last) = results.into_iter().next_back() else { unreachable!("there is a round at least") };
+        let outcome = rows.outcome(last.outcome, facts, &of_all);
+        RunResult { outcome, host, measured: Vec::new(), ..last }
+    }
+}
+
+/// The host's times of two simulations, one after the other; what is no time is the latter's.
+fn added(sum: HostFacts, host: &HostFacts) -> HostFacts {
+    HostFacts {
+        startup_seconds: sum.startup_seconds + host.startup_seconds,
+        simulate_seconds: sum.simulate_seconds + host.simulate_seconds,
+        epochs: sum.epochs + host.epochs,
+        cuts: sum.cuts + host.cuts,
+        messages: sum.messages + host.messages,
+        worker_changes: sum.worker_changes + host.worker_changes,
+        ..host.clone()
+    }
+}

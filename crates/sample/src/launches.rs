@@ -1,0 +1,191 @@
+//! What each launch of a workload executes, without timing it: its signature.
+
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use warpshard_base::{CtaIndex, KernelIndex, SECTORS_PER_LINE};
+use warpshard_workload::{Dim3, Kernel, LaunchCounts, OpClass, Workload, count_classes, touches};
+
+use super::inside::FILLS;
+
+/// The code and the resources of a launch: launches of one group have the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Code {
+    /// The kernel's name.
+    pub(super) name: String,
+    block: [u32; 3],
+    shared_bytes: u32,
+    registers: u32,
+}
+
+/// A launch with its signature.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Launch {
+    pub(super) index: KernelIndex,
+    pub(super) code: Code,
+    /// CTAs of the grid, and of a row of it.
+    pub(super) ctas: u32,
+    pub(super) row: u32,
+    /// Warp instructions of the launch; at least 1.
+    pub(super) warp_instructions: u64,
+    /// Sectors of its accesses of device memory, summed over accesses.
+    pub(super) sectors: f64,
+    /// Its instructions by the class of their opcodes.
+    pub(super) classes: [f64; OpClass::COUNT],
+    /// Lines that it uses, about; `None` where that is not known.
+    pub(super) lines: Option<f64>,
+    /// Those of them that no launch before it uses, about; `None` where that is not known.
+    pub(super) new_lines: Option<f64>,
+}
+
+impl Launch {
+    /// Sectors that it brings into an LLC of so many, about. Where it streams through its lines, each of their sectors comes once, however often it is
+    /// accessed, and whichever launch used it before.
+    pub(super) fn fetches(&self, llc_sectors: f64) -> f64 {
+        let own = self.lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= FILLS * llc_sectors);
+        own.map_or(self.sectors, |own| own.min(self.sectors))
+    }
+}
+
+/// The launches of a workload in their order.
+///
+/// # Errors
+/// What is wrong with a trace or program, where that is found while counting.
+pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
+    let mut probed = Probed::default();
+    let one = |(index, kernel): (usize, &Kernel)| {
+        let (warp_instructions, signature) = counts(kernel, &mut probed)?;
+        let Dim3 { x, y, z } = kernel.info.block;
+        Ok(Launch {
+            index: KernelIndex(index as u16),
+            code: Code {
+                name: kernel.info.name.clone(),
+                block: [x, y, z],
+                shared_bytes: kernel.info.shared_bytes,
+                registers: kernel.info.registers,
+            },
+            ctas: kernel.info.ctas(),
+            row: kernel.info.grid.x,
+            warp_instructions: warp_instructions.max(1),
+            sectors: signature.sectors,
+            classes: signature.classes,
+            lines: signature.lines,
+            new_lines: signature.new_lines,
+        })
+    };
+    workload.kernels.iter().enumerate().map(one).collect()
+}
+
+/// Sectors and classes of a launch.
+#[derive(Clone)]
+struct Signature {
+    sectors: f64,
+    classes: [f64; OpClass::COUNT],
+    lines: Option<f64>,
+    new_lines: Option<f64>,
+}
+
+/// CTAs of a launch whose instructions are read where the source knows only how many there are.
+const PROBES: u32 = 2;
+/// Of launches of one kernel with the same grid and as many instructions so many are read; while these agree, only one in [`AGREEING`] later.
+const FIRST: u32 = 4;
+const AGREEING: u32 = 16;
+
+/// Lines and signatures of the launches read so far.
+#[derive(Default)]
+struct Probed {
+    /// Lines that their CTAs used.
+    lines: FxHashSet<u64>,
+    /// By name, CTAs and warp instructions.
+    alike: FxHashMap<(String, u32, u64), Alike>,
+}
+
+/// Launches that seem to be the same.
+struct Alike {
+    launches: u32,
+    agree: bool,
+    last: Signature,
+}
+
+fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), String> {
+    let ctas = kernel.info.ctas();
+    let lines = &mut probed.lines;
+    let counted = match kernel.source.counts() {
+        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), lines, new_lines }) => {
+            let [lines, new_lines] = [lines, new_lines].map(|lines| lines.map(|lines| lines as f64));
+            (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), lines, new_lines })
+        }
+        // CTAs spread over the grid stand for the others.
+        Some(known) => {
+            let key = (kernel.info.name.clone(), ctas, known.warp_instructions);
+            if let Some(alike) = probed.alike.get_mut(&key) {
+                alike.launches += 1;
+                if alike.agree && alike.launches > FIRST && !alike.launches.is_multiple_of(AGREEING) {
+                    return Ok((known.warp_instructions, alike.last.clone()));
+                }
+            }
+            let probes = PROBES.min(ctas);
+            let chosen: Vec<u32> = (0..probes).map(|i| ((u64::from(2 * i) + 1) * u64::from(ctas) / u64::from(2 * probes)) as u32).collect();
+            let ranges: Vec<Range<u32>> = chosen.iter().map(|cta| *cta..cta + 1).collect();
+            kernel.source.choose(Some(&ranges));
+            let (count, read) = read(kernel, chosen.into_iter(), lines);
+            kernel.source.choose(None);
+            let factor = known.warp_instructions as f64 / count.max(1) as f64;
+            let of_all = |lines: f64| lines * f64::from(ctas) / f64::from(probes);
+            let signature = Signature {
+                sectors: read.sectors * factor,
+                classes: read.classes.map(|count| count * factor),
+                lines: read.lines.map(of_all),
+                new_lines: read.new_lines.map(of_all),
+            };
+            match probed.alike.entry(key) {
+                Entry::Occupied(mut alike) => {
+                    let alike = alike.get_mut();
+                    alike.agree &= alike.last.sectors == signature.sectors && alike.last.classes == signature.classes;
+                    alike.last = signature.clone();
+                }
+                Entry::Vacant(first) => {
+                    first.insert(Alike { launches: 1, agree: true, last: signature.clone() });
+                }
+            }
+            (known.warp_instructions, signature)
+        }
+        // Every CTA is made once to be counted, and once more where it is simulated.
+        None => read(kernel, 0..ctas, lines),
+    };
+    kernel.source.failure().map_or(Ok(counted), Err)
+}
+
+/// Counts the instructions, sectors and classes of these CTAs.
+fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
+    let (mut instructions, mut sectors, mut classes) = (0, 0_u64, [0; OpClass::COUNT]);
+    let (mut own, before) = (FxHashSet::default(), lines.len());
+    for cta in ctas {
+        let program = kernel.source.cta(CtaIndex(cta));
+        instructions += program.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
+        touches(&kernel.info, &program, |touch| {
+            sectors += 1;
+            own.insert(touch.line);
+        });
+        count_classes(&program, &mut classes);
+    }
+    let of_own = own.len();
+    lines.extend(own);
+    let [of_own, new_lines] = [of_own, lines.len() - before].map(|lines| Some(lines as f64));
+    (instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), lines: of_own, new_lines })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::strata::tests::launch;
+    use super::*;
+
+    #[test]
+    fn a_launch_that_streams_fetches_its_lines_once_though_another_used_them_before() {
+        let launch = Launch { sectors: 9000.0, lines: Some(400.0), new_lines: Some(1.0), ..launch(1, "again", 10) };
+        assert_eq!((launch.fetches(400.0), launch.fetches(401.0)), (1600.0, 9000.0));
+        assert_eq!(Launch { lines: None, ..launch }.fetches(400.0), 9000.0);
+    }
+}

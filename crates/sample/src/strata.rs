@@ -1,0 +1,204 @@
+//! Groups of launches of the same code, and strata of launches of about the same work within them.
+
+use std::collections::BTreeMap;
+
+use warpshard_workload::OpClass;
+
+use super::launches::{Code, Launch};
+
+/// A stratum is split while the coefficient of variation of some measure of its launches' work is above this.
+const VARIATION: f64 = 0.35;
+/// It is also split while launches that differ by more than `APART` from its median have more than `SHARE` of their group's measure: a cycle
+/// per instruction that differs as much there would not be seen otherwise.
+const APART: f64 = 0.25;
+const SHARE: f64 = 0.01;
+
+/// Launches of about the same work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stratum {
+    /// Its launches, in their order.
+    pub(super) launches: Vec<usize>,
+}
+
+/// Launches of the same code and resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    /// The kernel's name.
+    pub(super) name: String,
+    /// Strata, in ascending order of their first launch.
+    pub(super) strata: Vec<Stratum>,
+}
+
+/// The groups of a workload in the order of their first launches; no stratum that was split off has fewer than `least` launches.
+pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
+    let mut by_code: BTreeMap<&Code, Vec<usize>> = BTreeMap::new();
+    launches.iter().enumerate().for_each(|(i, launch)| by_code.entry(&launch.code).or_default().push(i));
+    let mut groups: Vec<Group> = by_code
+        .into_iter()
+        .map(|(code, members)| {
+            let all: Vec<f64> = (0..MEASURES).map(|which| sum(launches, &members, which)).collect();
+            let mut strata = split(launches, members, &all, least);
+            strata.sort_by_key(|stratum| stratum.launches[0]);
+            Group { name: code.name.clone(), strata }
+        })
+        .collect();
+    groups.sort_by_key(|group| group.strata[0].launches[0]);
+    groups
+}
+
+/// How many measures there are.
+const MEASURES: usize = 3 + OpClass::COUNT;
+/// Share of a group's instructions from which on those of a class are a measure.
+const CLASS: f64 = 0.01;
+
+/// How much work a launch has: warp instructions, sectors, CTAs, and instructions of each class.
+fn measure(launch: &Launch, which: usize) -> f64 {
+    match which {
+        0 => launch.warp_instructions as f64,
+        1 => launch.sectors,
+        2 => f64::from(launch.ctas),
+        class => launch.classes[class - 3],
+    }
+}
+
+fn sum(launches: &[Launch], members: &[usize], which: usize) -> f64 {
+    members.iter().map(|member| measure(&launches[*member], which)).sum()
+}
+
+/// Whether a measure of these launches says something of their work.
+fn matters(launches: &[Launch], members: &[usize], which: usize) -> bool {
+    which < 3 || sum(launches, members, which) >= CLASS * sum(launches, members, 0)
+}
+
+/// Splits launches into strata, at the value of a measure that leaves the least variation, while some measure varies too much; `all` is each
+/// measure's sum over the group.
+fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
+    let whole = |mut members: Vec<usize>| {
+        members.sort_unstable();
+        vec![Stratum { launches: members }]
+    };
+    let value = |member: usize, which: usize| measure(&launches[member], which);
+    let worst = (0..MEASURES)
+        .filter(|which| matters(launches, &members, *which))
+        .map(|which| {
+            let values: Vec<f64> = members.iter().map(|&member| value(member, which)).collect();
+            // Relative to what is allowed.
+            (which, (variation(values.iter().copied()) / VARIATION).max(apart(values) / (SHARE * all[which]).max(1.0)))
+        })
+        .reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
+    let Some((which, _)) = worst.filter(|(_, excess)| *excess > 1.0 && members.len() >= 2 * least.max(1)) else {
+        return whole(members);
+    };
+    let mut sorted = members;
+    sorted.sort_by(|a, b| value(*a, which).total_cmp(&value(*b, which)).then(a.cmp(b)));
+    let logs: Vec<f64> = sorted.iter().map(|&member| value(member, which).max(1.0).ln()).collect();
+    let Some(at) = best_cut(&logs, least.max(1)) else { return whole(sorted) };
+    let upper = sorted.split_off(at);
+    let mut strata = split(launches, sorted, all, least);
+    strata.extend(split(launches, upper, all, least));
+    strata
+}
+
+/// The coefficient of variation; 0 of nothing.
+fn variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
+}
+
+/// The sum of the values that are apart from the median.
+fn apart(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    values.into_iter().filter(|value| (value - median).abs() > APART * median).sum()
+}
+
+/// Where to cut ascending values in two so that the squares of the distances from the means of both parts are least, with at least `least`
+/// in each; never between equal values.
+fn best_cut(values: &[f64], least: usize) -> Option<usize> {
+    let (sum, squares) = (values.iter().sum::<f64>(), values.iter().map(|value| value * value).sum::<f64>());
+    let (mut low, mut low_squares) = (0.0, 0.0);
+    let mut best: Option<(f64, usize)> = None;
+    for at in 1..values.len() {
+        low += values[at - 1];
+        low_squares += values[at - 1] * values[at - 1];
+        let (below, above) = (at as f64, (values.len() - at) as f64);
+        let rest = (low_squares - low * low / below) + (squares - low_squares - (sum - low) * (sum - low) / above);
+        let may = at >= least && values.len() - at >= least && values[at - 1] < values[at];
+        if may && best.is_none_or(|(known, _)| rest < known) {
+            best = Some((rest, at));
+        }
+    }
+    best.map(|(_, at)| at)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use warpshard_base::KernelIndex;
+    use warpshard_workload::{Kernel, KernelInfo, Workload};
+
+    pub(crate) fn launch(index: usize, name: &str, warp_instructions: u64) -> Launch {
+        let source = warpshard_model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
+        let info = KernelInfo { name: name.into(), ..source.kernels[0].info.clone() };
+        let kernel = Kernel { info, source: source.kernels[0].source.clone() };
+        let mut launch = super::super::launches::launches(&Workload { kernels: vec![kernel], ..source }).unwrap().remove(0);
+        (launch.index, launch.warp_instructions, launch.ctas, launch.row) = (KernelIndex(index as u16), warp_instructions, 8, 8);
+        (launch.sectors, launch.classes) = (0.0, [0.0; OpClass::COUNT]);
+        (launch.lines, launch.new_lines) = (None, None);
+        launch
+    }
+
+    #[test]
+    fn launches_of_one_code_are_split_by_their_work_and_never_between_equals() {
+        let works = [10, 10, 10, 10, 1000, 1000, 1000, 1000, 1010];
+        let launches: Vec<Launch> = works.iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
+        let groups = groups(&launches, 2);
+        let strata: Vec<&[usize]> = groups[0].strata.iter().map(|stratum| &*stratum.launches).collect();
+        assert_eq!((groups.len(), strata), (1, vec![&[0, 1, 2, 3][..], &[4, 5, 6, 7, 8]]));
+    }
+
+    #[test]
+    fn a_few_launches_that_differ_are_apart_where_their_work_matters() {
+        // A tenth of the launches has a third less work than the others: a coefficient of variation of 0.1.
+        let strata = |others: u64| {
+            let work = |i| if i < 10 { others } else { 900 };
+            let launches: Vec<Launch> = (0..100).map(|i| launch(i, "a", work(i))).collect();
+            groups(&launches, 4)[0].strata.len()
+        };
+        assert_eq!([strata(600), strata(800), strata(50)], [2, 1, 1]);
+    }
+
+    #[test]
+    fn launches_of_equal_length_with_another_mix_are_apart_unless_it_is_of_a_rare_class() {
+        let strata = |loads: f64| {
+            let mut launches: Vec<Launch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
+            launches[..4].iter_mut().for_each(|launch| launch.classes[OpClass::Load as usize] = loads);
+            groups(&launches, 2)[0].strata.len()
+        };
+        assert_eq!([strata(300.0), strata(15.0)], [2, 1]);
+    }
+
+    #[test]
+    fn other_code_is_another_group_however_alike_its_work() {
+        let launches: Vec<Launch> = (0..6).map(|i| launch(i, if i % 2 == 0 { "b" } else { "a" }, 100)).collect();
+        let groups = groups(&launches, 1);
+        let members: Vec<(String, Vec<usize>)> =
+            groups.iter().map(|group| (group.name.clone(), group.strata[0].launches.clone())).collect();
+        assert_eq!(members, [("b".to_owned(), vec![0, 2, 4]), ("a".to_owned(), vec![1, 3, 5])]);
+    }
+
+    #[test]
+    fn small_groups_stay_whole() {
+        let launches: Vec<Launch> = [1, 100, 10_000].iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
+        assert_eq!(groups(&launches, 2)[0].strata.len(), 1);
+    }
+
+    #[test]
+    fn the_cut_leaves_the_least_squares() {
+        assert_eq!(best_cut(&[1.0, 1.0, 5.0, 6.0], 1), Some(2));
+        assert_eq!(best_cut(&[1.0, 5.0, 6.0, 6.0], 2), Some(2));
+        assert_eq!(best_cut(&[3.0; 4], 1), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! Counters, interval series and the outcome of a run, as plain data. Nothing here divides or prints.
+#![forbid(unsafe_code)]
+
+pub mod activity;
+pub mod components;
+mod counters;
+mod latency;
+mod outcome;
+mod relaxed;
+mod sampled;
+
+pub use counters::{CounterInfo, CounterVisitor, Counters};
+pub use latency::Latencies;
+pub use outcome::{
+    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts,
+    SystemStats, TimelineEntry, WorkerFacts,
+};
+pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};
+pub use sampled::{Basis, Estimate, Sampled, SampledStratum};

@@ -1,0 +1,278 @@
+//! A plan file: machines, changes, workloads, policies and seeds, of which every combination is a run.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use warpshard_config::input;
+
+use super::values::{Axes, Keys};
+
+/// The most runs of a plan.
+pub(super) const MOST_RUNS: usize = 1_000_000;
+
+/// What is wrong with a plan file, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct PlanError {
+    file: String,
+    problem: String,
+}
+
+/// A plan: every combination of machines, workloads, policies, changes and seeds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its name, which names the default result folder [default: that of its file].
+    #[serde(default)]
+    pub name: String,
+    #[serde(default = "default_machines")]
+    pub(super) machines: Vec<String>,
+    pub(super) workloads: Vec<Workload>,
+    #[serde(default = "no_policy")]
+    pub(super) policies: Vec<Policies>,
+    #[serde(default = "default_seeds")]
+    pub(super) seeds: Vec<u64>,
+    #[serde(default)]
+    pub(super) run: Options,
+    /// Values that all runs have.
+    #[serde(default)]
+    pub(super) set: Keys,
+    /// Lists of values, of which every combination is taken.
+    #[serde(default)]
+    pub(super) grid: Axes,
+    /// Lists of equal lengths, whose values change together.
+    #[serde(default)]
+    pub(super) zip: Vec<Axes>,
+    /// Points one by one.
+    #[serde(default)]
+    pub(super) points: Vec<Keys>,
+}
+
+/// Options that all runs have, as those of `warpshard run`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Options {
+    pub(super) max_cycles: Option<NonZeroU64>,
+    pub(super) interval: Option<NonZeroU64>,
+    pub(super) kernels: Option<String>,
+    pub(super) cpu_warm: Option<u64>,
+    pub(super) cpu_measure: Option<NonZeroU64>,
+    #[serde(default)]
+    pub(super) lenient: bool,
+}
+
+fn default_machines() -> Vec<String> {
+    vec!["v100".to_owned()]
+}
+
+fn no_policy() -> Vec<Policies> {
+    vec![Policies(Vec::new())]
+}
+
+fn default_seeds() -> Vec<u64> {
+    vec![1]
+}
+
+/// A workload of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// What it is called in tables.
+    pub name: String,
+    /// The options of `warpshard run` that name it.
+    pub options: Vec<String>,
+    /// Whether the CPU cores have applications.
+    pub cpu: bool,
+    /// Parameters with their values.
+    pub set: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadTable {
+    model: Option<String>,
+    trace: Option<String>,
+    program: Option<String>,
+    apps: Option<Vec<String>>,
+    #[serde(default)]
+    once: bool,
+    cpu: Option<String>,
+    arch: Option<String>,
+    #[serde(default)]
+    set: Keys,
+}
+
+impl TryFrom<WorkloadTable> for Workload {
+    type Error = String;
+
+    fn try_from(table: WorkloadTable) -> Result<Self, String> {
+        let one = |name: Option<String>| name.map(|name| vec![name]);
+        let named = [("workload", one(table.model)), ("trace", one(table.trace)), ("program", one(table.program)), ("app", table.apps)];
+        let mut named = named.into_iter().filter_map(|(option, names)| names.map(|names| (option, names)));
+        let (Some((option, names)), None) = (named.next(), named.next()) else {
+            return Err("expected one of `model`, `trace`, `program` and `apps`".to_owned());
+        };
+        if names.is_empty() {
+            return Err("`apps` is an empty list".to_owned());
+        }
+        if table.arch.is_some() && option != "program" {
+            return Err("`arch` is for a `program` only".to_owned());
+        }
+        if table.once && option != "app" {
+            return Err("`once` is for `apps` only".to_owned());
+        }
+        if !table.set.0.is_empty() && matches!(option, "trace" | "app") {
+            let which = if option == "app" { "applications have" } else { "a trace has" };
+            return Err(format!("{which} no parameters that could be `set`"));
+        }
+        let mut options: Vec<String> = names.iter().map(|name| format!("--{option}={name}")).collect();
+        options.extend(table.arch.map(|arch| format!("--arch={arch}")));
+        options.extend(table.once.then(|| "--once".to_owned()));
+        options.extend(table.cpu.as_ref().map(|cpu| format!("--cpu={cpu}")));
+        let cpu = table.cpu.is_some();
+        let name = [names, table.cpu.into_iter().collect()].concat().join(" + ");
+        Ok(Self { name, options, cpu, set: table.set.0 })
+    }
+}
+
+impl<'de> Deserialize<'de> for Workload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Workload;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a kernel model, or a table such as { trace = \"traces/bfs\" }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Workload, E> {
+                Ok(Workload { name: name.to_owned(), options: vec![format!("--workload={name}")], cpu: false, set: Vec::new() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workload, A::Error> {
+                let table = WorkloadTable::deserialize(MapAccessDeserializer::new(map))?;
+                table.try_into().map_err(A::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The policies that a run has at once: "" is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Policies(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Policies {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a policy, \"\" for none, or a list of policies that a run has together")]
+        enum Given {
+            One(String),
+            Several(Vec<String>),
+        }
+        Ok(match Given::deserialize(deserializer)? {
+            Given::One(name) if name.is_empty() => Self(Vec::new()),
+            Given::One(name) => Self(vec![name]),
+            Given::Several(names) => Self(names),
+        })
+    }
+}
+
+impl Plan {
+    /// Reads a plan file.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its line, or why it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, PlanError> {
+        let file = path.display().to_string();
+        let problem = |problem: String| PlanError { file: file.clone(), problem };
+        let text = input::read_text(path).map_err(|error| problem(format!("the plan cannot be read: {error}")))?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Self::parse(&name, &text).map_err(problem)
+    }
+
+    /// The text of a plan that a program has made: an object with the keys of plan files.
+    ///
+    /// # Errors
+    /// When a value is none that plan files can have.
+    pub fn text_of(made: &serde_json::Value) -> Result<String, String> {
+        toml::to_string(made).map_err(|error| error.to_string())
+    }
+
+    /// Reads a plan from its text; `name` is its name where the text gives none.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its line.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let mut plan: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        if plan.name.is_empty() {
+            name.clone_into(&mut plan.name);
+        }
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if !self.name.chars().all(safe) || self.name.is_empty() {
+            return Err(format!("`name` is {:?}; expected letters, digits, -, _ and .", self.name));
+        }
+        for (key, empty) in [
+            ("machines", self.machines.is_empty()),
+            ("workloads", self.workloads.is_empty()),
+            ("policies", self.policies.is_empty()),
+            ("seeds", self.seeds.is_empty()),
+        ] {
+            if empty {
+                return Err(format!("`{key}` is an empty list, so that there is no run"));
+            }
+        }
+        if (self.run.cpu_warm.is_some() || self.run.cpu_measure.is_some()) && !self.workloads.iter().any(|workload| workload.cpu) {
+            return Err("[run]: `cpu_warm` and `cpu_measure` are for workloads with `cpu`, and there is none".to_owned());
+        }
+        for zip in &self.zip {
+            if let Some((key, values)) = zip.0.iter().find(|(_, values)| values.len() != zip.0[0].1.len()) {
+                let (first, expected) = (&zip.0[0].0, zip.0[0].1.len());
+                return Err(format!("[[zip]]: `{key}` has {} values and `{first}` has {expected}; they change together", values.len()));
+            }
+        }
+        self.check_keys()?;
+        match self.count() {
+            Some(runs) if runs <= MOST_RUNS => Ok(()),
+            _ => Err(format!("more than {MOST_RUNS} runs; divide the plan")),
+        }
+    }
+
+    /// A key that two parts of a plan change would have the value of the last one silently.
+    fn check_keys(&self) -> Result<(), String> {
+        let mut known: Vec<(&str, String)> = Vec::new();
+        let mut add = |part: &'static str, keys: &mut dyn Iterator<Item = &String>| {
+            for key in keys {
+                match known.iter().find(|(_, other)| other == key) {
+                    Some((other, _)) => return Err(format!("`{key}` is in {other} and in {part}; one place may change it")),
+                    None => known.push((part, key.clone())),
+                }
+            }
+            Ok(())
+        };
+        add("[set]", &mut self.set.0.iter().map(|(key, _)| key))?;
+        add("[grid]", &mut self.grid.0.iter().map(|(key, _)| key))?;
+        for zip in &self.zip {
+            add("[[zip]]", &mut zip.0.iter().map(|(key, _)| key))?;
+        }
+        let of_points: std::collections::BTreeSet<&String> =
+            self.points.iter().flat_map(|point| point.0.iter().map(|(key, _)| key)).collect();
+        add("[[points]]", &mut of_points.into_iter())
+    }
+
+    /// Its number of runs; `None` when that is beyond all bounds.
+    fn count(&self) -> Option<usize> {
+        let grid = self.grid.0.iter().map(|(_, values)| values.len());
+        let zips = self.zip.iter().filter_map(|zip| zip.0.first().map(|(_, values)| values.len()));
+        let lists = [self.machines.len(), self.workloads.len(), self.policies.len(), self.seeds.len(), self.points.len().max(1)];
+        grid.chain(zips).chain(lists).try_fold(1usize, usize::checked_mul)
+    }
+}

@@ -1,0 +1,161 @@
+//! Scripts that give slices of a plan to a batch system. What is submitted is a copy of the plan in the result folder, so that all slices
+//! are of the same runs.
+
+use std::path::{Path, PathBuf};
+
+use warpshard_report::text::shell_word;
+
+/// The most tasks of an array: Slurm's default limit.
+const MOST_SLICES: usize = 1000;
+
+/// Runs of a slice unless their number is given: a task costs the batch system about a second.
+const RUNS_OF_A_SLICE: usize = 10;
+
+/// What is submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The name of the plan.
+    pub name: String,
+    /// The program, which all hosts see under this name.
+    pub program: PathBuf,
+    /// The folder in which it was called; paths of the plan begin there.
+    pub folder: PathBuf,
+    /// The plan, as all hosts see it.
+    pub plan: PathBuf,
+    /// The result folder.
+    pub out: PathBuf,
+    /// Number of slices.
+    pub slices: usize,
+    /// Cores of a task.
+    pub cpus: usize,
+    /// Tasks at a time.
+    pub at_once: Option<usize>,
+    /// Whether the table is collected as Parquet, too.
+    pub parquet: bool,
+    /// Further options of the batch system's command.
+    pub options: Vec<String>,
+}
+
+/// The number of slices of a plan with `runs` runs, unless it was given.
+pub fn slices(runs: usize, given: Option<usize>) -> usize {
+    given.unwrap_or_else(|| runs.div_ceil(RUNS_OF_A_SLICE).min(MOST_SLICES)).clamp(1, runs.max(1))
+}
+
+fn word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
+impl Job {
+    /// The command that all parts share, without what it does.
+    fn sweep(&self) -> String {
+        format!("{} sweep {} --out {}", word(&self.program), word(&self.plan), word(&self.out))
+    }
+
+    /// The command that collects.
+    fn collect(&self) -> String {
+        format!("{} --collect{}", self.sweep(), if self.parquet { " --parquet" } else { "" })
+    }
+
+    /// The array job of Slurm, a task per slice. A task whose node fails is queued again: what it has stored is not repeated.
+    pub fn slurm_array(&self) -> String {
+        let most = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
+        let head = [
+            format!("--job-name={}", self.name),
+            format!("--array=1-{}{most}", self.slices),
+            format!("--ntasks=1 --cpus-per-task={}", self.cpus),
+            "--requeue --open-mode=append".to_owned(),
+            format!("--output={}", quoted(&self.out.join("slurm/slice-%a.log"))),
+        ];
+        let command = format!("exec {} --jobs {} --slice \"$SLURM_ARRAY_TASK_ID/{}\"", self.sweep(), self.cpus, self.slices);
+        self.slurm_script(&head, &command)
+    }
+
+    /// The job of Slurm that collects the table when all tasks have ended.
+    pub fn slurm_collect(&self) -> String {
+        let head = [
+            format!("--job-name={}-collect", self.name),
+            "--ntasks=1 --cpus-per-task=1 --requeue".to_owned(),
+            format!("--output={}", quoted(&self.out.join("slurm/collect.log"))),
+        ];
+        self.slurm_script(&head, &format!("exec {}", self.collect()))
+    }
+
+    fn slurm_script(&self, head: &[String], command: &str) -> String {
+        let head: String = head.iter().map(|line| format!("#SBATCH {line}\n")).collect();
+        format!("#!/bin/bash\n{head}cd {} || exit\n{command}\n", word(&self.folder))
+    }
+
+    /// The script that submits an array to HyperQueue, waits for it and collects the table.
+    pub fn hyperqueue(&self) -> String {
+        let log = word(&self.out.join("hyperqueue/slice-%{TASK_ID}.log"));
+        let task = format!("exec {} --jobs {} --slice \"$HQ_TASK_ID/{}\"", self.sweep(), self.cpus, self.slices);
+        let options: String = self.options.iter().map(|option| format!(" {}", shell_word(option))).collect();
+        format!(
+            "#!/bin/bash\ncd {} || exit\nhq submit --wait --name {} --array 1-{} --cpus {} --stdout {log} --stderr {log}{options} -- \\\n    bash -c {}\n\
+             exec {}\n",
+            word(&self.folder),
+            shell_word(&self.name),
+            self.slices,
+            self.cpus,
+            shell_word(&task),
+            self.collect(),
+        )
+    }
+}
+
+/// A path as the value of an option in a `#SBATCH` line, where no shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_whitespace) { format!("\"{text}\"") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            name: "sms".into(),
+            program: "/opt/warpshard".into(),
+            folder: "/home/a b".into(),
+            plan: "/home/a b/out/plan.toml".into(),
+            out: "/home/a b/out".into(),
+            slices: 8,
+            cpus: 2,
+            at_once: Some(4),
+            parquet: false,
+            options: vec!["--time-limit=1h".into()],
+        }
+    }
+
+    #[test]
+    fn slices_have_ten_runs_and_there_are_never_more_than_runs() {
+        assert_eq!([1, 10, 11, 100, 10_000, 1_000_000].map(|runs| slices(runs, None)), [1, 1, 2, 10, 1000, 1000]);
+        assert_eq!((slices(100, Some(7)), slices(3, Some(7)), slices(0, None)), (7, 3, 1));
+    }
+
+    #[test]
+    fn an_array_job_runs_a_slice_per_task_in_the_folder_of_the_call() {
+        let script = job().slurm_array();
+        for part in [
+            "#!/bin/bash\n#SBATCH --job-name=sms\n#SBATCH --array=1-8%4\n",
+            "#SBATCH --output=\"/home/a b/out/slurm/slice-%a.log\"\n",
+            "cd '/home/a b' || exit\n",
+            "exec /opt/warpshard sweep '/home/a b/out/plan.toml' --out '/home/a b/out' --jobs 2 --slice \"$SLURM_ARRAY_TASK_ID/8\"\n",
+        ] {
+            assert!(script.contains(part), "{part} is missing in {script}");
+        }
+        assert!(job().slurm_collect().ends_with("sweep '/home/a b/out/plan.toml' --out '/home/a b/out' --collect\n"));
+    }
+
+    #[test]
+    fn hyperqueue_waits_and_collects() {
+        let script = job().hyperqueue();
+        assert!(script.contains("hq submit --wait --name sms --array 1-8 --cpus 2 "), "{script}");
+        assert!(
+            script.contains("--time-limit=1h -- \\\n    bash -c 'exec /opt/warpshard sweep '\\''/home/a b/out/plan.toml'\\''"),
+            "{script}"
+        );
+        assert!(script.contains("--slice \"$HQ_TASK_ID/8\"'\nexec /opt/warpshard sweep"), "{script}");
+    }
+}

@@ -1,0 +1,246 @@
+//! The kernel list: host-to-device copies and kernel files, in program order; of a native file, the list that it holds.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use warpshard_base::Addr;
+use warpshard_config::input;
+
+use super::error::{Problem, ProblemKind, TraceError, unreadable};
+use super::kernel::{KernelFile, too_many_kernels};
+use super::native::{Container, is_native};
+use super::reader::resolve;
+use super::text::quote;
+
+/// The name of a list in a trace's folder.
+pub(super) const LIST: &str = "kernelslist.g";
+/// The suffix of native files, by convention.
+const NATIVE_SUFFIX: &str = "wst";
+/// The most bytes of a list, and the most copies that one has.
+const LONGEST: u64 = 64 << 20;
+const MOST_COPIES: usize = 1 << 20;
+/// Kernels that a workload can number.
+const MOST_KERNELS: usize = 1 << 16;
+/// Beside a list, a file with the trace's name where that is not the folder's.
+pub(super) const NAME_FILE: &str = "trace.name";
+
+/// One line of a list.
+#[derive(Clone, Debug)]
+pub(super) enum Line {
+    /// Copy `bytes` bytes to `addr`.
+    Copy { addr: Addr, bytes: u64 },
+    /// Launch a kernel.
+    Kernel {
+        /// Where it is.
+        file: KernelFile,
+        /// As the list names it.
+        listed: String,
+    },
+}
+
+/// Finds the kernel of a line of a list by the line's number and text.
+type Finder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
+
+/// What a path of the user leads to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct List {
+    /// The trace's name: its folder, or the file without suffix.
+    pub(super) name: String,
+    /// The list as it was written, when there is one.
+    pub(super) text: Option<Vec<u8>>,
+    pub(super) lines: Vec<Line>,
+    /// Things accepted though unusual, with how often they occurred.
+    pub(super) notes: Vec<(String, u64)>,
+}
+
+impl List {
+    /// Reads the list that `path` is, or holds; a kernel's file makes a list of one kernel.
+    pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
+        if path.is_dir() {
+            let list = path.join(LIST);
+            if !list.exists() {
+                return Err(no_list(path).into());
+            }
+            return Self::parse(&list);
+        }
+        // A file of that suffix without the format's first bytes is damaged and no kernel list.
+        if is_native(path) || path.extension().is_some_and(|suffix| suffix == NATIVE_SUFFIX) && path.exists() {
+            return Self::of_native(path);
+        }
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.contains(".traceg") || name.ends_with(".trace") {
+            let lines = vec![Line::Kernel { file: KernelFile::Text(resolve(path)), listed: name.clone() }];
+            let name = name.split(".trace").next().unwrap_or(&name).to_string();
+            return Ok(Self { name, lines, ..Self::default() });
+        }
+        Self::parse(path)
+    }
+
+    /// The list in a native file, or its only kernel.
+    fn of_native(path: &Path) -> Result<Self, TraceError> {
+        let container = Container::open(path)?;
+        let (name, text, launches) = container.contents();
+        let mut list = Self { name: name.into(), ..Self::default() };
+        let kernel = |number: u32| KernelFile::Native(Arc::clone(&container), number as usize);
+        let Some(text) = text else {
+            let line = |&number: &u32| Line::Kernel { file: kernel(number), listed: container.listed(number as usize).into() };
+            list.lines = launches.iter().map(line).collect();
+            return Ok(list);
+        };
+        let mut launches = launches.iter();
+        list.read_lines(path, text, &mut |_, line| {
+            let contradiction = || Problem {
+                kind: ProblemKind::List,
+                file: path.to_path_buf(),
+                line: None,
+                what: "the index launches fewer kernels than the list in it".into(),
+                found: quote(line),
+                expected: "a kernel for each line".into(),
+                help: "convert the trace again from its text".into(),
+            };
+            launches.next().map(|&number| kernel(number)).ok_or_else(|| contradiction().into())
+        })?;
+        Ok(list)
+    }
+
+    fn parse(path: &Path) -> Result<Self, TraceError> {
+        let text = input::read(path, LONGEST).map_err(|error| unreadable(path, &error))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let called = input::read_text(&folder.join(NAME_FILE)).ok().map(|name| name.trim().to_owned());
+        let name = called.filter(|name| !name.is_empty()).or_else(|| {
+            let full = folder.canonicalize().ok()?;
+            full.file_name().map(|name| name.to_string_lossy().into_owned())
+        });
+        let mut list = Self { name: name.unwrap_or_else(|| "trace".into()), ..Self::default() };
+        list.read_lines(path, &text, &mut |number, line| {
+            let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
+            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file).into()) }
+        })?;
+        list.text = Some(text);
+        Ok(list)
+    }
+
+    /// Reads the lines of `text`; `find` finds the kernel of a line by its number and text. Kernels that are missing are
+    /// reported together.
+    fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
+        let lines = || text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
+        let (kernels, copies) = (lines().filter(|line| is_kernel(line)).count(), lines().filter(|line| is_copy(line)).count());
+        if kernels == 0 {
+            return Err(no_kernel(path, text).into());
+        }
+        if kernels > MOST_KERNELS {
+            return Err(too_many_kernels(path, kernels).into());
+        }
+        if copies > MOST_COPIES {
+            return Err(too_many_copies(path, copies).into());
+        }
+        let mut missing = Vec::new();
+        for (number, line) in (1..).zip(lines()) {
+            if is_copy(line) {
+                let copy = self.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
+                self.lines.push(copy);
+            } else if is_kernel(line) {
+                match find(number, line) {
+                    Ok(file) => self.lines.push(Line::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
+                    Err(error) => missing.extend(error.problems),
+                }
+            } else if !line.is_empty() {
+                self.note("lines of the kernel list that are neither a copy nor a kernel were ignored");
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { Err(TraceError { problems: missing }) }
+    }
+
+    fn copy(&mut self, line: &[u8]) -> Option<Line> {
+        let text = std::str::from_utf8(line).ok()?;
+        let mut fields = text.split(',').map(str::trim).skip(1);
+        let addr = fields.next()?.trim_start_matches("0x");
+        let addr = Addr(u64::from_str_radix(addr, 16).ok()?);
+        let bytes = fields.next()?.parse().ok()?;
+        if fields.next().is_some() {
+            self.note("MemcpyHtoD lines with more than three fields: the further fields were ignored");
+        }
+        Some(Line::Copy { addr, bytes })
+    }
+
+    fn note(&mut self, text: &str) {
+        match self.notes.iter_mut().find(|(known, _)| known == text) {
+            Some((_, times)) => *times += 1,
+            None => self.notes.push((text.to_string(), 1)),
+        }
+    }
+}
+
+fn is_copy(line: &[u8]) -> bool {
+    line.starts_with(b"MemcpyHtoD")
+}
+
+/// A kernel's line names a file called `kernel...`, perhaps in another folder, or any `.traceg`.
+fn is_kernel(line: &[u8]) -> bool {
+    if is_copy(line) {
+        return false;
+    }
+    let name = line.rsplit(|&b| b == b'/').next().unwrap_or(line);
+    name.starts_with(b"kernel") || memchr::memmem::find(name, b".traceg").is_some()
+}
+
+fn no_list(folder: &Path) -> Problem {
+    Problem {
+        kind: ProblemKind::Missing,
+        file: folder.to_path_buf(),
+        line: None,
+        what: "the folder holds no kernel list".into(),
+        found: format!("a folder without `{LIST}`"),
+        expected: format!("`{LIST}`, as the tracer's post-traces-processing tool writes it"),
+        help: "give the folder of the list, the list itself or one .traceg file".into(),
+    }
+}
+
+fn no_kernel(path: &Path, text: &[u8]) -> Problem {
+    let first = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+    Problem {
+        kind: ProblemKind::List,
+        file: path.to_path_buf(),
+        line: None,
+        what: "the kernel list names no kernel".into(),
+        found: first.map_or("an empty file".into(), |line| format!("{} as its first line", quote(line))),
+        expected: "at least one line with the file name of a kernel, as in kernel-1.traceg".into(),
+        help: "give a kernelslist.g of the Accel-Sim tracer, or a .traceg file".into(),
+    }
+}
+
+fn too_many_copies(path: &Path, copies: usize) -> Problem {
+    Problem {
+        kind: ProblemKind::List,
+        file: path.to_path_buf(),
+        line: None,
+        what: "the trace has too many copies".into(),
+        found: format!("{copies} copies"),
+        expected: format!("at most {MOST_COPIES}"),
+        help: "split the kernel list".into(),
+    }
+}
+
+fn no_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
+    Problem {
+        kind: ProblemKind::Missing,
+        file: list.to_path_buf(),
+        line: Some(line),
+        what: "the kernel's file is not there".into(),
+        found: quote(name),
+        expected: format!("{}, plain or with .xz, .gz or .zst", file.display()),
+        help: "copy the whole folder of the trace, or correct the line".into(),
+    }
+}
+
+fn bad_copy(path: &Path, line: u64, text: &[u8]) -> Problem {
+    Problem {
+        kind: ProblemKind::List,
+        file: path.to_path_buf(),
+        line: Some(line),
+        what: "the copy cannot be read".into(),
+        found: quote(text),
+        expected: "`MemcpyHtoD,0xADDRESS,BYTES`".into(),
+        help: "correct the line; without it the copy is not simulated".into(),
+    }
+}

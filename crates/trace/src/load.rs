@@ -1,0 +1,156 @@
+//! Loads a trace as a workload, and checks one without keeping it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use warpshard_base::KernelIndex;
+use warpshard_workload::{Command, CtaSource, Kernel, Workload};
+
+use super::decode::Decoder;
+use super::decoder::End;
+use super::error::TraceError;
+use super::kernel::{self, Opened};
+use super::list::{Line, List};
+use super::notes::Tally;
+use super::options::TraceOptions;
+use super::report::{KernelReport, TraceReport};
+use super::source::{Resident, Streamed, Window};
+
+/// Loads the trace at `path`: a `kernelslist.g`, a folder that holds one, or a single `.traceg` file, each kernel plain or
+/// compressed as `.xz`, `.gz` or `.zst`; or a native file.
+///
+/// Headers of all kernels are checked, and kernels are decoded wholly as long as their text fits
+/// [`TraceOptions::eager_bytes`]; the others are decoded as their CTAs are requested.
+///
+/// # Errors
+/// When a file is missing, unreadable or malformed, as far as loading looks; what is found later comes by
+/// [`CtaSource::failure`].
+pub fn load(path: &Path, options: &TraceOptions) -> Result<Workload, TraceError> {
+    let start = Instant::now();
+    let result = load_untimed(path, options);
+    options.clock.add_since(start);
+    result
+}
+
+fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceError> {
+    let list = List::read(path)?;
+    let pool = pool(options);
+    let mut eager = options.eager_bytes;
+    let mut workload = Workload {
+        name: list.name,
+        commands: Vec::new(),
+        kernels: Vec::new(),
+        applications: Vec::new(),
+        notes: list.notes,
+        homes: Vec::new(),
+    };
+    for line in list.lines {
+        match line {
+            Line::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),
+            Line::Kernel { file, .. } => {
+                let index =
+                    u16::try_from(workload.kernels.len()).map_err(|_| kernel::too_many_kernels(path, workload.kernels.len() + 1))?;
+                workload.commands.push(Command::Launch(KernelIndex(index)));
+                let opened = kernel::open(&file, options, pool.as_ref())?;
+                kernel::check_order(&opened, usize::from(index))?;
+                add(&mut workload.notes, opened.notes.iter().map(|note| (note.clone(), 1)));
+                let source = source(&opened, options, &mut eager, &mut workload.notes)?;
+                workload.kernels.push(Kernel { info: opened.info, source });
+            }
+        }
+    }
+    Ok(workload)
+}
+
+/// Decodes the kernel now if its text fits what is left of `eager`, else leaves the rest for later.
+fn source(
+    opened: &Opened,
+    options: &TraceOptions,
+    eager: &mut u64,
+    notes: &mut Vec<(String, u64)>,
+) -> Result<Arc<dyn CtaSource>, TraceError> {
+    let mut window = Window::new(Decoder::new(Arc::clone(&opened.setup)));
+    while window.end().is_none() && window.decoder().bytes_read() < *eager {
+        window.advance(opened.setup.chunk);
+    }
+    *eager = eager.saturating_sub(window.decoder().bytes_read());
+    match window.end() {
+        Some(End::Failed { error, .. }) => Err(error.clone()),
+        Some(End::Finished) => {
+            opened.check_lines()?;
+            let (programs, found) = window.into_programs();
+            add(notes, found.into_iter());
+            Ok(Arc::new(Resident::new(programs, opened.setup.native.clone())))
+        }
+        None => Ok(Arc::new(Streamed::new(window, &opened.setup, options))),
+    }
+}
+
+/// Decodes all of the trace at `path` without keeping it, and says what is in it.
+///
+/// # Errors
+/// As [`load`], but for everything up to the end of every file.
+pub fn check(path: &Path, options: &TraceOptions) -> Result<TraceReport, TraceError> {
+    let start = Instant::now();
+    let result = check_untimed(path, options);
+    options.clock.add_since(start);
+    result
+}
+
+fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, TraceError> {
+    let list = List::read(path)?;
+    let pool = pool(options);
+    let mut report = TraceReport { name: list.name, notes: list.notes, ..TraceReport::default() };
+    for line in list.lines {
+        let Line::Kernel { file, .. } = line else {
+            report.copies += 1;
+            continue;
+        };
+        let opened = kernel::open(&file, options, pool.as_ref())?;
+        kernel::check_order(&opened, report.kernels.len())?;
+        let mut kernel = KernelReport::new(&opened);
+        let mut decoder = Decoder::new(Arc::clone(&opened.setup));
+        let mut tally = Tally::default();
+        loop {
+            let batch = decoder.next_batch(opened.setup.chunk);
+            for cta in &batch.ctas {
+                kernel.count(&cta.program);
+                tally.add(cta.notes.as_deref());
+            }
+            match batch.end {
+                None => {}
+                Some(End::Finished) => break,
+                Some(End::Failed { error, .. }) => return Err(error),
+            }
+        }
+        opened.check_lines()?;
+        kernel.text_bytes = decoder.bytes_read();
+        kernel.static_instructions = decoder.table().map_or(0, |table| table.entries().len()) as u64;
+        add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));
+        add(&mut report.notes, decoder.table().map(|table| tally.described(table.notes())).into_iter().flatten());
+        report.kernels.push(kernel);
+    }
+    Ok(report)
+}
+
+/// The decoding threads, when there is more than one.
+pub(super) fn pool(options: &TraceOptions) -> Option<Arc<ThreadPool>> {
+    if options.threads < 2 {
+        return None;
+    }
+    // Without threads of its own decoding runs on the caller's, with the same result.
+    let builder = ThreadPoolBuilder::new().num_threads(options.threads).thread_name(|i| format!("trace-decoder-{i}"));
+    builder.build().ok().map(Arc::new)
+}
+
+fn add(notes: &mut Vec<(String, u64)>, more: impl Iterator<Item = (String, u64)>) {
+    for (text, times) in more {
+        match notes.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, sum)) => *sum += times,
+            None => notes.push((text, times)),
+        }
+    }
+}

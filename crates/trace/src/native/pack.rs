@@ -1,0 +1,335 @@
+//! Text to native: reads a trace once, CTA by CTA, and proves of each block that it gives back text and programs.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use warpshard_workload::{CtaProgram, KernelInfo};
+
+use super::super::decode::Decoder;
+use super::super::decoder::{End, TextDecoder};
+use super::super::error::{Problem, ProblemKind, TraceError};
+use super::super::kernel::{self, KernelFile};
+use super::super::list::{Line, List};
+use super::super::load::pool;
+use super::super::options::TraceOptions;
+use super::container::Code;
+use super::footprint::{OfKernel, Reading};
+use super::frame::{BlockWriter, Kind};
+use super::index::{BatchIndex, Index, KernelIndex};
+use super::program;
+use super::record::{BlockBuilder, Records, read_block};
+use super::render::{apply_patch, put_patch, render};
+use super::scan::{Scanner, begin};
+use super::wire::Bytes;
+
+/// Text that a block represents at most, but for a longer CTA: small enough that a decoder's window holds a few, large
+/// enough that paths are shared by many warps and zstd finds what repeats.
+const BLOCK_TEXT: usize = 4 << 20;
+/// Bytes of a block at most, but for a larger CTA.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// How far a conversion is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConvertProgress {
+    /// Kernels that are done.
+    pub kernels_done: usize,
+    /// Kernels in all.
+    pub kernels: usize,
+    /// Bytes of text read or written so far.
+    pub text_bytes: u64,
+}
+
+/// Told from time to time how far a conversion is; `false` asks it to stop.
+pub type Watcher<'a> = &'a mut dyn FnMut(ConvertProgress) -> bool;
+
+/// What was converted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// Kernels.
+    pub kernels: usize,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Bytes of text, kernel list included.
+    pub text_bytes: u64,
+    /// Bytes of the native file.
+    pub native_bytes: u64,
+    /// Bytes of these that simulation reads.
+    pub program_bytes: u64,
+}
+
+/// Why a conversion failed.
+#[derive(Debug)]
+pub enum ConvertError {
+    /// The input is wrong.
+    Trace(TraceError),
+    /// The output cannot be written.
+    Output(io::Error),
+    /// The watcher requested a stop.
+    Stopped,
+    /// The program is at fault: what it wrote does not give back what it read. The place and what differs.
+    Internal(String),
+}
+
+impl From<TraceError> for ConvertError {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}
+
+impl From<io::Error> for ConvertError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(error) => error.fmt(f),
+            Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::Stopped => f.write_str("the conversion was stopped"),
+            Self::Internal(what) => write!(f, "internal error: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ConvertError {}
+
+/// Writes the text trace at `path` (as [`super::super::load`] takes it) to `out` in the native format, its blocks
+/// compressed with zstd or not.
+///
+/// The same text gives the same bytes. What the text holds is checked as [`super::super::check`] does.
+///
+/// # Errors
+/// When the trace is wrong or native already, `out` fails, or `watch` asks to stop.
+pub fn to_native(
+    path: &Path,
+    out: &mut dyn Write,
+    compress: bool,
+    options: &TraceOptions,
+    watch: Watcher<'_>,
+) -> Result<Converted, ConvertError> {
+    let list = List::read(path)?;
+    let mut files: Vec<(KernelFile, String)> = Vec::new();
+    let mut index = Index { name: list.name, list: list.text, ..Index::default() };
+    for line in list.lines {
+        let Line::Kernel { file, listed } = line else { continue };
+        let number = files.iter().position(|(known, _)| *known == file).unwrap_or_else(|| {
+            files.push((file, listed));
+            files.len() - 1
+        });
+        index.launches.push(number as u32);
+    }
+    let pool = pool(options);
+    let mut blocks = BlockWriter::new(out, compress)?;
+    let mut reading = Reading::default();
+    let mut done = Converted { kernels: files.len(), text_bytes: index.list.as_ref().map_or(0, Vec::len) as u64, ..Converted::default() };
+    for (number, (file, listed)) in files.iter().enumerate() {
+        let progress = ConvertProgress { kernels_done: number, kernels: files.len(), text_bytes: done.text_bytes };
+        let opened = kernel::open(file, options, pool.as_ref())?;
+        let info = &opened.info;
+        let decoder = match Decoder::new(Arc::clone(&opened.setup)) {
+            Decoder::Text(decoder) => decoder,
+            Decoder::Native(_) => return Err(already_native(path).into()),
+        };
+        let lead = opened.setup.layout.lead;
+        let packer = Packer {
+            scanner: Scanner::new(opened.setup.dialect.clone(), lead),
+            warps: opened.setup.layout.warps,
+            file: file.to_string(),
+            keeps_lines: index.launches.len() > 1,
+            ..Packer::new(decoder, info, &mut blocks, KernelIndex { listed: listed.clone(), ..KernelIndex::default() })
+        };
+        let (kernel, text_bytes) = packer.kernel(&mut reading, progress, watch)?;
+        done.text_bytes += text_bytes;
+        done.warp_instructions += kernel.instructions;
+        done.program_bytes += kernel.file_bytes().0;
+        index.kernels.push(kernel);
+    }
+    done.native_bytes = blocks.finish(&index.encode())?;
+    Ok(done)
+}
+
+fn already_native(path: &Path) -> TraceError {
+    let problem = Problem {
+        kind: ProblemKind::List,
+        file: path.to_path_buf(),
+        line: None,
+        what: "the trace is native already".into(),
+        found: "the first bytes of a native file".into(),
+        expected: "a kernelslist.g, a folder that holds one, or a .traceg file".into(),
+        help: "convert it to text, or use it as it is".into(),
+    };
+    problem.into()
+}
+
+/// Packs one kernel.
+struct Packer<'a, 'b> {
+    decoder: TextDecoder,
+    out: &'a mut BlockWriter<'b>,
+    scanner: Scanner,
+    warps: u32,
+    file: String,
+    kernel: KernelIndex,
+    head: Vec<u8>,
+    block: BlockBuilder,
+    /// The recorded text of the block's CTAs, one after the other, and where each ends.
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    patches: Vec<u8>,
+    patched: bool,
+    /// What the text decoder made of the block's CTAs.
+    programs: Vec<Arc<CtaProgram>>,
+    ctas: u64,
+    text_bytes: u64,
+    footprint: OfKernel<'a>,
+    /// Whether the file says which lines the kernel uses.
+    keeps_lines: bool,
+    /// Canonical text of a CTA, and the ends of the pieces of both texts.
+    canonical: Vec<u8>,
+    marks: [Vec<usize>; 2],
+}
+
+impl<'a, 'b> Packer<'a, 'b> {
+    fn new(mut decoder: TextDecoder, info: &'a KernelInfo, out: &'a mut BlockWriter<'b>, kernel: KernelIndex) -> Self {
+        decoder.keep_tail();
+        let scanner = Scanner::new(decoder.setup().dialect.clone(), 0);
+        Self {
+            decoder,
+            out,
+            scanner,
+            warps: 0,
+            file: String::new(),
+            kernel,
+            head: Vec::new(),
+            block: BlockBuilder::default(),
+            text: Vec::new(),
+            ends: Vec::new(),
+            patches: Vec::new(),
+            patched: false,
+            programs: Vec::new(),
+            ctas: 0,
+            text_bytes: 0,
+            footprint: OfKernel::new(info),
+            keeps_lines: false,
+            canonical: Vec::new(),
+            marks: Default::default(),
+        }
+    }
+
+    fn kernel(mut self, reading: &mut Reading, progress: ConvertProgress, watch: Watcher<'_>) -> Result<(KernelIndex, u64), ConvertError> {
+        loop {
+            if !watch(ConvertProgress { text_bytes: progress.text_bytes + self.text_bytes, ..progress }) {
+                return Err(ConvertError::Stopped);
+            }
+            let batch = self.decoder.next_batch(BLOCK_TEXT);
+            if let Some(End::Failed { error, .. }) = batch.end {
+                return Err(error.into());
+            }
+            for (number, cta) in batch.ctas.into_iter().enumerate() {
+                self.cta(number, cta.program)?;
+            }
+            if batch.end.is_some() {
+                break;
+            }
+        }
+        self.flush()?;
+        let tail = self.decoder.take_tail();
+        self.text_bytes += tail.len() as u64;
+        let templates = std::mem::take(&mut self.scanner.templates);
+        let code = Code { head: std::mem::take(&mut self.head), tail, templates };
+        self.kernel.code = self.out.block(Kind::Code, &code.encode())?;
+        let (mut footprint, lines) = self.footprint.finish(reading);
+        footprint.block = if self.keeps_lines { Some(self.out.block(Kind::Lines, &lines)?) } else { None };
+        self.kernel.footprint = Some(footprint);
+        Ok((self.kernel, self.text_bytes))
+    }
+
+    /// Packs the CTA of that number in the decoder's last batch.
+    fn cta(&mut self, number: usize, program: Arc<CtaProgram>) -> Result<(), ConvertError> {
+        let mut text = self.decoder.text_of(number);
+        self.text_bytes += text.len() as u64;
+        if self.ctas == 0 {
+            let at = begin(text).unwrap_or(0);
+            self.head = text[..at].to_vec();
+            text = &text[at..];
+        }
+        let [marks, recorded] = &mut self.marks;
+        self.canonical.clear();
+        marks.clear();
+        recorded.clear();
+        let file = &self.file;
+        let cta = self.scanner.cta(text, recorded).map_err(|at| {
+            ConvertError::Internal(format!("{file}: the text of cta {}, byte {}, was accepted and cannot be packed", self.ctas, at.0))
+        })?;
+        render(&cta, self.ctas, &self.scanner.templates, &mut self.canonical, marks);
+        self.patched |= self.canonical != text;
+        put_patch(&mut self.patches, &self.canonical, marks, text, recorded);
+        self.text.extend_from_slice(text);
+        self.ends.push(self.text.len());
+        self.kernel.instructions += cta.warps.iter().map(|warp| warp.steps.len() as u64).sum::<u64>();
+        self.footprint.cta(&program);
+        self.block.add(cta, self.scanner.templates.len());
+        self.programs.push(program);
+        self.ctas += 1;
+        if self.text.len() >= BLOCK_TEXT || self.block.bytes() + self.patches.len() >= BLOCK_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the block of the CTAs since the last one.
+    fn flush(&mut self) -> Result<(), ConvertError> {
+        let ctas = self.block.ctas();
+        if ctas == 0 {
+            return Ok(());
+        }
+        let raw = self.block.finish();
+        if let Some(what) = self.differs(&raw) {
+            let first = self.ctas - u64::from(ctas);
+            return Err(ConvertError::Internal(format!("{}: the block from cta {first} on does not give back {what}", self.file)));
+        }
+        let head = if self.kernel.batches.is_empty() { self.head.len() } else { 0 };
+        let text_bytes = (self.text.len() + head) as u64;
+        let programs = self.out.block(Kind::Programs, &raw)?;
+        let text = if self.patched { Some(self.out.block(Kind::Text, &self.patches)?) } else { None };
+        self.kernel.batches.push(BatchIndex { ctas, text_bytes, programs, text });
+        self.text.clear();
+        self.ends.clear();
+        self.patches.clear();
+        self.programs.clear();
+        self.patched = false;
+        Ok(())
+    }
+
+    /// What a block does not give back, if anything.
+    fn differs(&mut self, raw: &[u8]) -> Option<&'static str> {
+        let Some(decoded) = program::decode(raw, &self.scanner.meanings, self.warps) else { return Some("anything") };
+        let same = |(parsed, known): (&super::super::block::Parsed, &Arc<CtaProgram>)| {
+            parsed.warps.len() == known.warps.len() && parsed.warps.iter().zip(&*known.warps).all(|((stream, _), known)| stream == known)
+        };
+        if decoded.len() != self.programs.len() || !decoded.iter().zip(&self.programs).all(same) {
+            return Some("its programs");
+        }
+        let mut records = Records::default();
+        if read_block(raw, self.scanner.templates.len(), &mut records).is_none() {
+            return Some("its instructions");
+        }
+        let first = self.ctas - records.ctas.len() as u64;
+        let mut patches = Bytes::new(&self.patches);
+        let mut from = 0;
+        for (number, (cta, &end)) in (first..).zip(records.ctas.iter().zip(&self.ends)) {
+            let mut text = Vec::with_capacity(end - from);
+            self.canonical.clear();
+            render(cta, number, &self.scanner.templates, &mut self.canonical, &mut self.marks[0]);
+            let applied = apply_patch(&mut patches, &self.canonical, &mut text);
+            if applied.is_none() || text != self.text[from..end] {
+                return Some("its text");
+            }
+            from = end;
+        }
+        None
+    }
+}

@@ -1,0 +1,214 @@
+//! A block of CTAs decoded into streams: what the simulator executes.
+//!
+//! The streams are those that decoding the text gives, instruction by instruction and in the form of their addresses.
+
+use std::ops::Range;
+
+use warpshard_base::LaneMask;
+use warpshard_workload::{StreamBuilder, WarpStream};
+
+use super::super::block::Parsed;
+use super::super::notes::{FIXED, GAPS, UNLISTED};
+use super::record::{Mode, Sink, Step, fits, read_block};
+use super::template::{Meanings, has_gaps};
+use super::wire::Bytes;
+
+/// Decodes the block `raw` into one [`Parsed`] for each CTA; `None` when it is malformed. `warps` are those of a CTA by the
+/// kernel's header.
+pub(super) fn decode(raw: &[u8], meanings: &Meanings, warps: u32) -> Option<Vec<Parsed>> {
+    let mut programs = Programs {
+        meanings,
+        warps: warps as usize,
+        notes: vec![0; FIXED + meanings.table.notes().len()],
+        builder: StreamBuilder::default(),
+        paths: Vec::new(),
+        distinct: Vec::new(),
+        listed: Vec::new(),
+        done: Vec::new(),
+    };
+    read_block(raw, meanings.of.len(), &mut programs)?;
+    Some(programs.done)
+}
+
+/// Steps of a path in the form in which they are appended to a stream.
+#[derive(Debug)]
+enum Piece {
+    /// Instructions of all lanes without addresses: a part of the path's indices.
+    Run(Range<usize>),
+    /// An instruction without addresses.
+    Op(u32, LaneMask),
+    /// An access.
+    Access { template: usize, index: u32, mask: LaneMask, mode: Mode, stride: i64 },
+    /// Addresses of an instruction that this program does not take for an access.
+    Skipped { template: usize, numbers: usize },
+}
+
+#[derive(Debug)]
+struct Path {
+    indices: Vec<u32>,
+    pieces: Vec<Piece>,
+    /// Places of notes, and how often each occurs.
+    notes: Vec<(usize, u64)>,
+    /// The stream, once known, of a path without addresses.
+    stream: Option<usize>,
+    addresses: bool,
+}
+
+struct Programs<'a> {
+    meanings: &'a Meanings,
+    warps: usize,
+    notes: Vec<u64>,
+    builder: StreamBuilder,
+    paths: Vec<Path>,
+    /// The distinct warps of the block, each with its fingerprint and its path.
+    distinct: Vec<(WarpStream, u64, usize)>,
+    listed: Vec<Option<(WarpStream, u64)>>,
+    done: Vec<Parsed>,
+}
+
+impl Path {
+    fn new(steps: &[Step], meanings: &Meanings) -> Self {
+        let mut path = Self { indices: Vec::new(), pieces: Vec::new(), notes: Vec::new(), stream: None, addresses: false };
+        for step in steps {
+            let meaning = &meanings.of[step.template as usize];
+            let (template, index, mask) = (step.template as usize, meaning.index, LaneMask(step.mask));
+            if meaning.note != 0 {
+                path.count(meaning.note as usize);
+            }
+            path.addresses |= step.mode != Mode::None;
+            match step.mode {
+                Mode::None if mask == LaneMask::FULL => path.run(index),
+                Mode::None => path.pieces.push(Piece::Op(index, mask)),
+                _ if !meaning.access => {
+                    path.pieces.push(Piece::Op(index, mask));
+                    path.pieces.push(Piece::Skipped { template, numbers: step.numbers() });
+                }
+                mode => {
+                    if mode == Mode::Affine && has_gaps(mask) {
+                        path.count(GAPS);
+                    }
+                    path.pieces.push(Piece::Access { template, index, mask, mode, stride: step.stride });
+                }
+            }
+        }
+        path
+    }
+
+    fn count(&mut self, place: usize) {
+        match self.notes.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, times)) => *times += 1,
+            None => self.notes.push((place, 1)),
+        }
+    }
+
+    fn run(&mut self, index: u32) {
+        self.indices.push(index);
+        let end = self.indices.len();
+        match self.pieces.last_mut() {
+            Some(Piece::Run(range)) => range.end = end,
+            _ => self.pieces.push(Piece::Run(end - 1..end)),
+        }
+    }
+}
+
+impl Sink for Programs<'_> {
+    fn path(&mut self, steps: Vec<Step>) -> Option<()> {
+        if !fits(&steps, &self.meanings.of) {
+            return None;
+        }
+        self.paths.push(Path::new(&steps, self.meanings));
+        Some(())
+    }
+
+    fn cta(&mut self, _: [u64; 3], _: usize) -> Option<()> {
+        self.listed = vec![None; self.warps];
+        self.notes.fill(0);
+        Some(())
+    }
+
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()> {
+        let place = self.distinct.len();
+        let known = self.paths[path].stream;
+        if let Some(known) = known {
+            let (stream, print, _) = &self.distinct[known];
+            let again = (stream.clone(), *print, path);
+            self.distinct.push(again);
+            return self.again(number, place);
+        }
+        let Path { indices, pieces, .. } = &self.paths[path];
+        for piece in pieces {
+            match piece {
+                Piece::Run(range) => self.builder.ops(&indices[range.clone()]),
+                Piece::Op(index, mask) => self.builder.op(*index, *mask),
+                Piece::Access { template, index, mask, mode, stride } => {
+                    let last = &mut last[*template];
+                    *last = last.wrapping_add(bytes.signed()? as u64);
+                    access(&mut self.builder, *index, *mask, *mode, *stride, *last, bytes)?;
+                }
+                Piece::Skipped { template, numbers } => {
+                    last[*template] = last[*template].wrapping_add(bytes.signed()? as u64);
+                    for _ in 1..*numbers {
+                        bytes.signed()?;
+                    }
+                }
+            }
+        }
+        let stream = self.builder.finish();
+        let print = stream.fingerprint();
+        if !self.paths[path].addresses {
+            self.paths[path].stream = Some(place);
+        }
+        self.distinct.push((stream, print, path));
+        self.again(number, place)
+    }
+
+    fn again(&mut self, number: u32, warp: usize) -> Option<()> {
+        let (stream, print, path) = &self.distinct[warp];
+        let slot = self.listed.get_mut(number as usize).filter(|slot| slot.is_none())?;
+        *slot = Some((stream.clone(), *print));
+        for &(place, times) in &self.paths[*path].notes {
+            self.notes[place] += times;
+        }
+        Some(())
+    }
+
+    fn end(&mut self) -> Option<()> {
+        self.notes[UNLISTED] = self.listed.iter().filter(|warp| warp.is_none()).count() as u64;
+        let notes = self.notes.iter().any(|&times| times > 0).then(|| self.notes.as_slice().into());
+        let unlisted = || {
+            let stream = WarpStream::default();
+            let print = stream.fingerprint();
+            (stream, print)
+        };
+        let warps = std::mem::take(&mut self.listed).into_iter().map(|warp| warp.unwrap_or_else(unlisted)).collect();
+        self.done.push(Parsed { warps, notes, ..Parsed::default() });
+        Some(())
+    }
+}
+
+/// Appends an access as the decoder of text does.
+#[inline]
+fn access(
+    builder: &mut StreamBuilder,
+    index: u32,
+    mask: LaneMask,
+    mode: Mode,
+    stride: i64,
+    base: u64,
+    bytes: &mut Bytes<'_>,
+) -> Option<()> {
+    let lanes = mask.count() as usize;
+    if mode == Mode::Affine
+        && let Ok(stride) = i32::try_from(if lanes > 1 { stride } else { 0 })
+    {
+        builder.affine(index, mask, base, stride);
+        return Some(());
+    }
+    let mut addresses = [base; 32];
+    for lane in 1..lanes {
+        let difference = if mode == Mode::Affine { stride } else { bytes.signed()? };
+        addresses[lane] = addresses[lane - 1].wrapping_add_signed(difference);
+    }
+    builder.access(index, mask, &addresses[..lanes]);
+    Some(())
+}

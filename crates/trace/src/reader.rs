@@ -1,0 +1,108 @@
+//! Opens plain and compressed files and delivers their text in chunks, read ahead on a thread when requested.
+//!
+//! With read-ahead one thread decompresses into a channel of one chunk, so at most three chunks of text exist per file.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crossbeam_channel::{Receiver, bounded};
+
+use warpshard_config::input;
+
+/// Suffixes of compressed files, in the order in which they are tried for a name that is not there as written.
+const SUFFIXES: [&str; 3] = ["xz", "gz", "zst"];
+
+/// Delivers the text of a file piece by piece.
+pub(super) enum Feed {
+    /// The caller reads.
+    Direct(Box<dyn Read + Send>),
+    /// A thread reads ahead.
+    Ahead(Receiver<io::Result<Vec<u8>>>),
+    /// The end was reached.
+    Done,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Direct(_) => "Direct",
+            Self::Ahead(_) => "Ahead",
+            Self::Done => "Done",
+        })
+    }
+}
+
+impl Feed {
+    /// Opens `path`, decompressing by its suffix; `ahead` lets a thread decompress while the caller decodes.
+    pub(super) fn open(path: &Path, chunk: usize, ahead: bool) -> io::Result<Self> {
+        let mut reader = open(path)?;
+        let compressed = SUFFIXES.iter().any(|suffix| path.extension().is_some_and(|own| own == *suffix));
+        // A plain file is in the page cache sooner than a thread could hand it over.
+        if !ahead || !compressed {
+            return Ok(Self::Direct(reader));
+        }
+        let (send, receive) = bounded(1);
+        std::thread::Builder::new().name("trace-reader".into()).spawn(move || {
+            loop {
+                let mut text = Vec::new();
+                let read = read_chunk(&mut *reader, &mut text, chunk);
+                let last = !matches!(read, Ok(n) if n > 0);
+                // The receiver hangs up when its kernel is dropped before its end.
+                if send.send(read.map(|_| text)).is_err() || last {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self::Ahead(receive))
+    }
+
+    /// Appends the next chunk to `text`; false at the end of the file.
+    pub(super) fn fill(&mut self, text: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
+        let more = match self {
+            Self::Direct(reader) => read_chunk(&mut **reader, text, chunk)? > 0,
+            Self::Ahead(receive) => {
+                let next = receive.recv().map_err(|_| io::Error::other("the reading thread ended early"))??;
+                text.extend_from_slice(&next);
+                !next.is_empty()
+            }
+            Self::Done => false,
+        };
+        if !more {
+            *self = Self::Done;
+        }
+        Ok(more)
+    }
+}
+
+/// Opens `path` for reading its decompressed bytes.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let file = input::open(path)?;
+    Ok(match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("xz") => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(io::BufReader::with_capacity(1 << 16, file))),
+        Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, file))),
+        Some("zst") => Box::new(zstd::stream::read::Decoder::new(file)?),
+        _ => Box::new(file),
+    })
+}
+
+/// The file that a list means by `path`: itself, or the compressed file of that name when only that exists.
+pub(super) fn resolve(path: &Path) -> PathBuf {
+    if path.exists() {
+        return path.to_path_buf();
+    }
+    let with = |suffix: &str| {
+        let mut name = path.as_os_str().to_os_string();
+        name.push(".");
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let compressed = SUFFIXES.iter().map(|suffix| with(suffix)).find(|candidate| candidate.exists());
+    // A list may also name the compressed file after it was unpacked.
+    let plain = || SUFFIXES.iter().any(|s| path.extension().is_some_and(|e| e == *s)).then(|| path.with_extension(""));
+    compressed.or_else(|| plain().filter(|candidate| candidate.exists())).unwrap_or_else(|| path.to_path_buf())
+}
+
+fn read_chunk(reader: &mut dyn Read, text: &mut Vec<u8>, chunk: usize) -> io::Result<usize> {
+    text.reserve(chunk);
+    reader.take(chunk as u64).read_to_end(text)
+}

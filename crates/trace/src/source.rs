@@ -1,0 +1,373 @@
+//! Hands out a kernel's CTAs: from memory when all are decoded, else from a window that moves through the file.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use warpshard_state::{Reader, State, StateError, Writer};
+
+use warpshard_base::CtaIndex;
+use warpshard_workload::{CtaProgram, CtaSource, LaunchCounts, UsedLine};
+
+use super::decode::Decoder;
+use super::decoder::{Decoded, End, Setup};
+use super::native::NativeKernel;
+use super::notes::Tally;
+use super::options::{DecodeClock, TraceOptions};
+
+/// A kernel that was decoded wholly while loading. It can be run any number of times.
+#[derive(Debug)]
+pub(super) struct Resident {
+    programs: Vec<Arc<CtaProgram>>,
+    file: InFile,
+}
+
+/// What a native file says of a kernel besides its CTAs.
+#[derive(Debug)]
+struct InFile {
+    native: Option<Arc<NativeKernel>>,
+    failure: OnceLock<String>,
+}
+
+impl InFile {
+    fn counts(&self) -> Option<LaunchCounts> {
+        self.native.as_ref().map(|native| native.counts())
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        let lines = self.native.as_ref()?.used_lines(limit);
+        lines.unwrap_or_else(|error| {
+            self.failure.get_or_init(|| error.to_string());
+            Some(Vec::new())
+        })
+    }
+}
+
+impl Resident {
+    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, native: Option<Arc<NativeKernel>>) -> Self {
+        Self { programs, file: InFile { native, failure: OnceLock::new() } }
+    }
+}
+
+impl CtaSource for Resident {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        Arc::clone(&self.programs[index.index()])
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        self.file.counts().or_else(|| {
+            let warps = self.programs.iter().flat_map(|cta| &cta.warps);
+            Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), ..LaunchCounts::default() })
+        })
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        self.file.used_lines(limit)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.file.failure.get().cloned()
+    }
+}
+
+/// A kernel that is decoded as its CTAs are requested; a CTA taken is dropped.
+///
+/// A request for a CTA that was taken before and not put back decodes once more: text from its start, a native file from the CTA's block.
+pub(super) struct Streamed {
+    window: Mutex<Window>,
+    /// CTAs that were put back.
+    kept: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
+    file: InFile,
+    ctas: u32,
+    warps: usize,
+    window_bytes: usize,
+    clock: Arc<DecodeClock>,
+}
+
+/// CTAs `base..base + slots.len()`; a slot is empty when its CTA was taken.
+#[derive(Debug)]
+pub(super) struct Window {
+    decoder: Decoder,
+    base: u32,
+    slots: VecDeque<Option<Decoded>>,
+    bytes: usize,
+    /// CTAs beyond the slots that were taken before the window was made anew.
+    gone: BTreeSet<u32>,
+    /// Whether CTAs are requested in ascending order, and some of them never.
+    chosen: bool,
+    end: Option<End>,
+    /// Notes of the CTAs that were taken.
+    tally: Tally,
+}
+
+impl Window {
+    pub(super) fn new(decoder: Decoder) -> Self {
+        Self {
+            decoder,
+            base: 0,
+            slots: VecDeque::new(),
+            bytes: 0,
+            gone: BTreeSet::new(),
+            chosen: false,
+            end: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Decodes one batch of about `budget` bytes of text.
+    pub(super) fn advance(&mut self, budget: usize) {
+        let batch = self.decoder.next_batch(budget);
+        self.bytes += batch.ctas.iter().map(bytes).sum::<usize>();
+        self.slots.extend(batch.ctas.into_iter().map(Some));
+        self.end = batch.end;
+        self.drop_gone();
+    }
+
+    /// Drops the CTAs that were taken before the window was made anew.
+    fn drop_gone(&mut self) {
+        while let Some(slot) = self.gone.first().and_then(|index| self.slots.get_mut((index - self.base) as usize)) {
+            self.gone.pop_first();
+            self.bytes -= slot.take().map_or(0, |cta| bytes(&cta));
+        }
+        self.pass_taken();
+    }
+
+    /// Moves on past CTAs that were taken.
+    fn pass_taken(&mut self) {
+        while let Some(None) = self.slots.front() {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// The CTAs that were taken, from the first that was not.
+    fn taken(&self) -> (u32, BTreeSet<u32>) {
+        let empty = (self.base..).zip(&self.slots).filter(|(_, slot)| slot.is_none()).map(|(index, _)| index);
+        (self.base, empty.chain(self.gone.iter().copied()).collect())
+    }
+
+    /// Begins anew behind `first` CTAs that were taken, of which there are `ctas`, and without those in `gone`.
+    fn go_on(&mut self, first: u32, mut gone: BTreeSet<u32>, ctas: u32) {
+        self.slots.clear();
+        self.bytes = 0;
+        if first >= ctas {
+            (self.base, self.end) = (ctas, Some(End::Finished));
+            return;
+        }
+        (self.base, self.end) = (self.decoder.seek(first), None);
+        gone.extend(self.base..first);
+        self.gone = gone;
+    }
+
+    /// Whether, and how, the file ended.
+    pub(super) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The decoder, for what it knows.
+    pub(super) fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// All programs and their notes, when none was taken and the file is finished.
+    pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
+        self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
+        let notes = self.described();
+        (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
+    }
+
+    /// The notes of the CTAs that were taken, in words.
+    fn described(&self) -> Vec<(String, u64)> {
+        self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table.notes()))
+    }
+
+    /// Forgets what was taken and what was decoded ahead, and begins at a CTA.
+    fn restart(&mut self, index: u32) {
+        (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
+        self.slots = VecDeque::new();
+        self.gone.clear();
+        self.tally = Tally::default();
+    }
+
+    fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
+        let taken = index
+            .checked_sub(self.base)
+            .is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
+        if taken {
+            self.restart(index);
+        }
+        if self.chosen && index > self.base + self.slots.len() as u32 && self.decoder.instructions().is_some() {
+            // Nobody asks for those before it any more.
+            (self.base, self.bytes) = (self.decoder.seek(index), 0);
+            self.slots.clear();
+        }
+        while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
+            // Deltas of two characters become four bytes: decoded text is at most twice as long.
+            self.advance(if self.chosen { 1 } else { (limit.saturating_sub(self.bytes) / 2).max(1) });
+        }
+        let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
+        self.bytes -= bytes(&cta);
+        self.tally.add(cta.notes.as_deref());
+        self.pass_taken();
+        Some(cta.program)
+    }
+}
+
+impl Streamed {
+    fn lock(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn new(window: Window, setup: &Setup, options: &TraceOptions) -> Self {
+        Self {
+            window: Mutex::new(window),
+            kept: Mutex::default(),
+            file: InFile { native: setup.native.clone(), failure: OnceLock::new() },
+            ctas: setup.ctas,
+            warps: setup.layout.warps as usize,
+            window_bytes: options.window_bytes,
+            clock: Arc::clone(&options.clock),
+        }
+    }
+}
+
+impl CtaSource for Streamed {
+    fn save(&self, to: &mut Writer) {
+        let window = self.lock();
+        window.tally.save(to);
+        window.taken().save(to);
+        drop(window);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).save(to);
+    }
+
+    /// The file is read again from the first CTA that was not taken, or from its beginning where it has no index.
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let mut window = self.lock();
+        window.tally.load(from)?;
+        let (first, gone) = <(u32, BTreeSet<u32>)>::read(from)?;
+        if first > 0 || !gone.is_empty() {
+            window.go_on(first, gone, self.ctas);
+        }
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
+    }
+
+    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+        let mut window = self.lock();
+        window.chosen = ctas.is_some();
+        // What was decoded ahead for other requests would stay until the next execution.
+        if window.decoder.instructions().is_some() {
+            window.restart(0);
+        }
+    }
+
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
+    }
+
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&index.0) {
+            return kept;
+        }
+        let start = Instant::now();
+        let mut window = self.lock();
+        let program = window.take(index.0, self.window_bytes);
+        // The last CTA answers for the rest of the file.
+        while window.end.is_none() && index.0 + 1 == self.ctas {
+            window.advance(1);
+        }
+        // The failure is reported when a CTA at or after it is requested, however far decoding ran ahead.
+        let failed = match &window.end {
+            Some(End::Failed { from, error }) if index.0 >= *from => {
+                self.file.failure.get_or_init(|| error.to_string());
+                true
+            }
+            _ => false,
+        };
+        drop(window);
+        self.clock.add_since(start);
+        let empty = || Arc::new(CtaProgram { warps: vec![Default::default(); self.warps].into(), ..CtaProgram::default() });
+        if failed { empty() } else { program.unwrap_or_else(empty) }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.file.failure.get().cloned()
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        self.file.counts()
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        self.file.used_lines(limit)
+    }
+
+    fn notes(&self) -> Vec<(String, u64)> {
+        self.lock().described()
+    }
+}
+
+impl fmt::Debug for Streamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamed").field("ctas", &self.ctas).field("failure", &self.file.failure).finish_non_exhaustive()
+    }
+}
+
+fn bytes(cta: &Decoded) -> usize {
+    size_of::<CtaProgram>() + cta.program.warps.iter().map(|stream| size_of_val(stream) + 16 + stream.bytes()).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::super::{TraceOptions, kernel};
+    use super::*;
+
+    /// A window over 200 CTAs of one warp each, about 80 bytes decoded and 150 of text.
+    fn window(chunk_bytes: usize) -> (Window, tempfile::TempDir) {
+        let mut text = "-grid dim = (200,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n".to_string();
+        text += "-accelsim tracer version = 4\n\n";
+        for cta in 0..200 {
+            let line = format!("0000 ffffffff 1 R1 LDG.E.SYS 1 R2 4 1 {:#x} 4 \n0010 ffffffff 0 EXIT 0 0 ", 0x1000 + cta * 128);
+            write!(text, "#BEGIN_TB\nthread block = {cta},0,0\nwarp = 0\ninsts = 2\n{line}\n#END_TB\n").unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kernel-1.traceg");
+        std::fs::write(&file, text).unwrap();
+        let options = TraceOptions { chunk_bytes, ..TraceOptions::default() };
+        let opened = kernel::open(&kernel::KernelFile::Text(file), &options, None).unwrap();
+        (Window::new(Decoder::new(opened.setup)), folder)
+    }
+
+    #[test]
+    fn ctas_that_wait_stay_within_the_windows_bytes() {
+        let (mut window, _folder) = window(1 << 20);
+        let one = 200;
+        for index in 0..200 {
+            assert!(window.take(index, 2000).is_some());
+            assert!(window.bytes <= 2000 + one, "{} bytes wait at cta {index}", window.bytes);
+        }
+        assert_eq!((window.bytes, window.slots.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_demand_far_ahead_is_met_and_what_was_passed_waits() {
+        let (mut window, _folder) = window(1000);
+        assert!(window.take(150, 1).is_some());
+        assert_eq!((window.base, window.slots.len()), (0, 151));
+        for index in (0..150).chain(151..200) {
+            assert!(window.take(index, 1).is_some());
+        }
+        assert_eq!(window.base, 200);
+        assert!(window.take(200, 1).is_none());
+        assert!(matches!(window.end, Some(End::Finished)));
+    }
+}

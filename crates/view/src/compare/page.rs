@@ -1,0 +1,82 @@
+//! A comparison as an HTML page in one file.
+
+use serde::Serialize;
+
+use warpshard_report::html::render;
+use warpshard_report::text::counted;
+
+use super::text::{change, value};
+use super::{Comparison, Difference, Row, Side};
+
+#[derive(Serialize)]
+struct Page<'a> {
+    title: String,
+    runs: &'a [Side],
+    warnings: &'a [String],
+    configuration: &'a [Difference],
+    tables: Vec<PageTable>,
+}
+
+#[derive(Serialize)]
+struct PageTable {
+    title: &'static str,
+    /// Said in place of rows that are the same in all runs.
+    equal: Option<String>,
+    /// What unfolds the rows; they are shown at once where it is `None`.
+    folded: Option<String>,
+    rows: Vec<PageRow>,
+}
+
+#[derive(Serialize)]
+struct PageRow {
+    name: String,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    value: String,
+    change: String,
+    /// "more" or "less" than in the first run.
+    direction: &'static str,
+}
+
+fn page_row(name: &str, row: &Row) -> PageRow {
+    let direction = |i: usize| match row.changes[i] {
+        Some(change) if change > 0.0 => "more",
+        Some(change) if change < 0.0 => "less",
+        _ => "",
+    };
+    let cell = |i: usize| Cell { value: value(row.quantity, row.values[i]), change: change(row, i), direction: direction(i) };
+    PageRow { name: name.to_owned(), cells: (0..row.values.len()).map(cell).collect() }
+}
+
+impl Comparison {
+    /// The comparison as an HTML document without external resources.
+    pub fn page(&self) -> String {
+        let mut tables: Vec<PageTable> = self
+            .sections
+            .iter()
+            .map(|section| PageTable {
+                title: section.title,
+                equal: None,
+                folded: None,
+                rows: section.rows.iter().map(|row| page_row(&row.name, row)).collect(),
+            })
+            .collect();
+        let kernels = self.kernels.iter().map(|kernel| page_row(&kernel.name, kernel.cycles()));
+        tables.push(PageTable { title: "Cycles by kernel", equal: None, folded: None, rows: kernels.collect() });
+        let changed: Vec<&Row> = self.counters.iter().filter(|row| !row.is_equal()).collect();
+        let equal = self.counters.len() - changed.len();
+        tables.push(PageTable {
+            title: "Counters",
+            equal: (equal > 0).then(|| format!("{} of {} are the same.", equal, counted(self.counters.len() as u64, "counter"))),
+            folded: Some(format!("The {} that changed", counted(changed.len() as u64, "counter"))),
+            rows: changed.into_iter().map(|row| page_row(&row.name, row)).collect(),
+        });
+        let labels: Vec<&str> = self.runs.iter().map(|run| run.label.as_str()).collect();
+        let title = format!("Comparison of {}", labels.join(", "));
+        let page = Page { title, runs: &self.runs, warnings: &self.warnings, configuration: &self.configuration, tables };
+        render("compare.html", include_str!("compare.html"), page)
+    }
+}

@@ -1,0 +1,134 @@
+//! A comparison as text, for terminals from 60 columns.
+
+use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, si, wrap};
+
+use super::{Comparison, KernelRow, Quantity, Row};
+
+/// Kernels that are shown; the rest is counted.
+const KERNELS: usize = 20;
+
+/// Counters that are shown unless all are wanted.
+const COUNTERS: usize = 12;
+
+/// A value, in the form of its quantity.
+pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
+    known(value, |value| match quantity {
+        Quantity::Amount if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
+        Quantity::Amount | Quantity::Ratio => format!("{value:.3}"),
+        Quantity::Joules => joules(value),
+        Quantity::Bytes => format!("{}B", si(value)),
+        Quantity::Share => percent(value),
+    })
+}
+
+/// A change: "+1.2 %", "-0.5 points", or "=" where there is none.
+pub(super) fn change(row: &Row, run: usize) -> String {
+    match (row.changes[run], row.quantity) {
+        (Some(0.0), _) => "=".to_owned(),
+        (Some(change), Quantity::Share) => format!("{:+.1} points", change * 100.0),
+        (Some(change), _) if change.abs() < 0.000_5 => format!("{:+.3} %", change * 100.0),
+        (Some(change), _) if change.abs() < 10.0 => format!("{:+.1} %", change * 100.0),
+        (Some(change), _) => format!("x{:.0}", change + 1.0),
+        (None, _) if row.values[run] == row.values[0] => "=".to_owned(),
+        (None, _) => UNKNOWN.to_owned(),
+    }
+}
+
+impl Comparison {
+    /// The comparison as text. Rows whose values are the same in all runs are left out unless `all` is wanted.
+    pub fn text(&self, all: bool, style: Style) -> String {
+        let mut text = self.heads(style);
+        for warning in &self.warnings {
+            text += &(style.warning(&wrap(&format!("  ! {warning}"), 4, style.width())) + "\n");
+        }
+        text += &self.differences(style);
+        for section in &self.sections {
+            let rows: Vec<&Row> = section.rows.iter().filter(|row| all || !row.is_equal()).collect();
+            text += &self.section(section.title, &rows, section.rows.len(), style);
+        }
+        text += &self.by_kernel(all, style);
+        let counters: Vec<&Row> = self.counters.iter().filter(|row| all || !row.is_equal()).collect();
+        let shown = if all { counters.len() } else { counters.len().min(COUNTERS) };
+        if shown > 0 {
+            let title = if all {
+                "Counters".to_owned()
+            } else {
+                format!("Counters: the largest changes of {}", counted(counters.len() as u64, "counter"))
+            };
+            text += &self.section(&title, &counters[..shown], self.counters.len(), style);
+        }
+        text
+    }
+
+    fn heads(&self, style: Style) -> String {
+        let mut text = String::new();
+        for run in &self.runs {
+            let line = format!("{}  {}", style.title(&run.label), printable(&run.folder));
+            let what = format!("   {} on {}, {}", run.workload, run.machine, run.ended_by);
+            text += &format!("{line}\n{}\n", style.faint(&clip(&printable(&what), style.width())));
+        }
+        text
+    }
+
+    fn differences(&self, style: Style) -> String {
+        let title = format!("\n{}\n", style.title("Configuration"));
+        if self.configuration.is_empty() {
+            return title + "  the same machine, workload and options\n";
+        }
+        let mut table = self.table("key", false);
+        for difference in &self.configuration {
+            let values = difference.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.to_owned()));
+            table.row(std::iter::once(difference.key.clone()).chain(values).collect());
+        }
+        title + &table.render(style)
+    }
+
+    /// A table with a column for names, one for the values of each run, and one for its changes.
+    fn table(&self, name: &str, changes: bool) -> Table {
+        let mut columns = vec![(name, Align::Left)];
+        for (i, run) in self.runs.iter().enumerate() {
+            columns.push((run.label.as_str(), Align::Right));
+            if changes && i > 0 {
+                columns.push(("change", Align::Right));
+            }
+        }
+        Table::new(&columns)
+    }
+
+    fn cells(row: &Row) -> impl Iterator<Item = String> {
+        row.values.iter().enumerate().flat_map(move |(i, &number)| {
+            let change = (i > 0).then(|| change(row, i));
+            std::iter::once(value(row.quantity, number)).chain(change)
+        })
+    }
+
+    fn section(&self, title: &str, rows: &[&Row], of: usize, style: Style) -> String {
+        let title = format!("\n{}\n", style.title(title));
+        if rows.is_empty() {
+            return title + &format!("  all {} are the same\n", counted(of as u64, "number"));
+        }
+        let mut table = self.table("", true);
+        for row in rows {
+            table.row(std::iter::once(row.name.clone()).chain(Self::cells(row)).collect());
+        }
+        title + &table.render(style)
+    }
+
+    fn by_kernel(&self, all: bool, style: Style) -> String {
+        let rows: Vec<&KernelRow> = self.kernels.iter().filter(|kernel| all || kernel.rows.iter().any(|row| !row.is_equal())).collect();
+        let title = format!("\n{}\n", style.title("Cycles by kernel"));
+        match (self.kernels.len(), rows.len()) {
+            (0, _) => return String::new(),
+            (of, 0) => return title + &format!("  {} with the same results\n", counted(of as u64, "kernel")),
+            _ => {}
+        }
+        let mut table = self.table("kernel", true);
+        let shown = if all { rows.len() } else { rows.len().min(KERNELS) };
+        for kernel in &rows[..shown] {
+            table.row(std::iter::once(kernel.name.clone()).chain(Self::cells(kernel.cycles())).collect());
+        }
+        let hidden = rows.len() - shown;
+        let more = if hidden > 0 { format!("  and {} more; --all shows them\n", counted(hidden as u64, "kernel")) } else { String::new() };
+        title + &table.render(style) + &more
+    }
+}

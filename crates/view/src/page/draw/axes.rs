@@ -1,0 +1,107 @@
+//! The frame of a plot: where values lie, and ticks with their labels.
+
+use warpshard_report::ticks::Labels;
+
+use super::{WIDTH, at};
+
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 26.0;
+
+/// A plot from 0 to `most` over cycles from 0 to `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axes {
+    height: f64,
+    end: f64,
+    most: f64,
+}
+
+/// Ticks from 0 to at least `most`, at distances of 1, 2 or 5 times a power of ten: about `count` of them.
+fn ticks(most: f64, count: f64) -> Vec<f64> {
+    if most <= 0.0 || !most.is_finite() {
+        return vec![0.0, 1.0];
+    }
+    let rough = most / count;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough * 0.999).unwrap_or(rough);
+    let last = (most / step - 1e-9).ceil().max(1.0) as usize;
+    (0..=last).map(|i| i as f64 * step).collect()
+}
+
+impl Axes {
+    /// A plot of this height; its upper end is the tick at or above `most`.
+    pub(super) fn new(height: f64, end: f64, most: f64) -> Self {
+        let most = ticks(most, 4.0).last().copied().unwrap_or(1.0);
+        Self { height, end: end.max(1.0), most }
+    }
+
+    /// The place of a cycle.
+    pub(super) fn x(&self, cycle: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * cycle / self.end
+    }
+
+    /// The place of a value.
+    pub(super) fn y(&self, value: f64) -> f64 {
+        self.height - BOTTOM - (self.height - TOP - BOTTOM) * value / self.most
+    }
+
+    /// Lines and labels of both axes.
+    pub(super) fn draw(&self, share: bool) -> String {
+        let mut text = String::new();
+        let values = ticks(self.most, 4.0);
+        let labels = Labels::new(if share { values.iter().map(|value| value * 100.0).collect() } else { values.clone() });
+        for value in values {
+            let (y, label) = (self.y(value), if share { labels.text(value * 100.0) + " %" } else { labels.text(value) });
+            text += &format!(
+                "<path class=\"rule\" d=\"M{} {}H{}\"/><text class=\"end\" x=\"{}\" y=\"{}\">{label}</text>",
+                at(LEFT),
+                at(y),
+                at(WIDTH - RIGHT),
+                at(LEFT - 6.0),
+                at(y + 4.0)
+            );
+        }
+        text + &self.cycles(self.height - BOTTOM)
+    }
+
+    /// Labels of the cycles, and their marks from a line at `bottom`.
+    pub(super) fn cycles(&self, bottom: f64) -> String {
+        let cycles = ticks(self.end, 8.0);
+        let labels = Labels::new(cycles.clone());
+        let shown = cycles.into_iter().filter(|cycle| *cycle <= self.end * 1.001);
+        shown
+            .map(|cycle| {
+                let (x, label) = (at(self.x(cycle)), labels.text(cycle));
+                format!(
+                    "<path class=\"rule\" d=\"M{x} {}v5\"/><text class=\"mid\" x=\"{x}\" y=\"{}\">{label}</text>",
+                    at(bottom),
+                    at(bottom + 18.0)
+                )
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_reach_the_largest_value() {
+        assert_eq!(ticks(1.0, 4.0), [0.0, 0.5, 1.0]);
+        assert_eq!(ticks(930.0, 4.0), [0.0, 500.0, 1000.0]);
+        assert_eq!(ticks(0.0, 4.0), [0.0, 1.0]);
+        for most in [0.003, 7.0, 99.9, 123_456.0] {
+            let ticks = ticks(most, 4.0);
+            assert!((3..=6).contains(&ticks.len()) && *ticks.last().unwrap() >= most, "{ticks:?}");
+        }
+    }
+
+    #[test]
+    fn zero_is_at_the_bottom_and_the_last_tick_at_the_top() {
+        let axes = Axes::new(200.0, 1000.0, 1.0);
+        assert_eq!((axes.y(0.0), axes.y(1.0)), (200.0 - BOTTOM, TOP));
+        assert_eq!((axes.x(0.0), axes.x(1000.0)), (LEFT, WIDTH - RIGHT));
+    }
+}

@@ -1,0 +1,98 @@
+//! Spans of time in lanes: which kernel ran when.
+
+use warpshard_report::text::clip;
+
+use super::axes::Axes;
+use super::{at, escaped, picture};
+
+const ROW: f64 = 26.0;
+
+/// Spans closer and narrower than this, in units of the picture, become one.
+const FINEST: f64 = 1.0;
+
+/// A span of cycles.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Span {
+    /// What it is.
+    pub(in super::super) name: String,
+    /// Its first cycle.
+    pub(in super::super) from: f64,
+    /// Its last.
+    pub(in super::super) to: f64,
+    /// Its colour.
+    pub(in super::super) colour: String,
+}
+
+/// A lane with spans in the order of their beginnings.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Lane {
+    /// What is to the left of it.
+    pub(in super::super) name: String,
+    /// The spans.
+    pub(in super::super) spans: Vec<Span>,
+}
+
+/// The lanes over cycles from 0 to `end`. Spans that are too short to be seen are drawn together.
+pub(in super::super) fn lanes(all: &[Lane], end: f64) -> String {
+    let height = all.len() as f64 * ROW + 28.0;
+    let axes = Axes::new(height, end, 1.0);
+    let mut text = axes.cycles(all.len() as f64 * ROW + 2.0);
+    for (i, lane) in all.iter().enumerate() {
+        let y = i as f64 * ROW + 2.0;
+        text += &format!("<text class=\"end\" x=\"52\" y=\"{}\">{}</text>", at(y + 15.0), escaped(&clip(&lane.name, 9)));
+        for drawn in together(&axes, &lane.spans) {
+            let (left, right) = (axes.x(drawn.from), axes.x(drawn.to));
+            let cycles = format!("cycles {} to {}", drawn.from, drawn.to);
+            let what = if drawn.count == 1 { clip(&drawn.name, 80) } else { format!("{} kernels", drawn.count) };
+            text += &format!(
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"20\" fill=\"{}\"><title>{}: {cycles}</title></rect>",
+                at(left),
+                at(y),
+                at((right - left).max(0.5)),
+                drawn.colour,
+                escaped(&what)
+            );
+        }
+    }
+    picture(height, &text)
+}
+
+/// Spans that are drawn as one.
+struct Drawn {
+    name: String,
+    from: f64,
+    to: f64,
+    colour: String,
+    count: usize,
+}
+
+fn together(axes: &Axes, spans: &[Span]) -> Vec<Drawn> {
+    let mut drawn: Vec<Drawn> = Vec::new();
+    let width = |from: f64, to: f64| axes.x(to) - axes.x(from);
+    for span in spans {
+        if let Some(last) = drawn.last_mut()
+            && width(last.from, span.to) < FINEST
+        {
+            last.to = last.to.max(span.to);
+            last.count += 1;
+            continue;
+        }
+        drawn.push(Drawn { name: span.name.clone(), from: span.from, to: span.to, colour: span.colour.clone(), count: 1 });
+    }
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_short_spans_are_drawn_together_and_long_ones_alone() {
+        let span = |from: f64, to: f64| Span { name: "k".into(), from, to, colour: "#000".into() };
+        let mut spans: Vec<Span> = (0..10_000).map(|i| span(f64::from(i), f64::from(i) + 0.5)).collect();
+        spans.push(span(10_000.0, 20_000.0));
+        let svg = lanes(&[Lane { name: "stream 0".into(), spans }], 20_000.0);
+        assert!(svg.matches("<rect").count() < 900, "{}", svg.matches("<rect").count());
+        assert!(svg.contains("<title>k: cycles 10000 to 20000</title>") && svg.len() < 150_000, "{}", svg.len());
+    }
+}

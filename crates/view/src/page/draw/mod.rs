@@ -1,0 +1,54 @@
+//! Pictures as SVG inside of a page: they take their colours from the page, light or dark, and carry what they show as titles.
+
+mod axes;
+mod bars;
+mod lanes;
+mod steps;
+mod tiles;
+
+pub(super) use bars::{Bar, bars, columns};
+pub(super) use lanes::{Lane, Span, lanes};
+pub(super) use steps::{Layer, lines, stacked};
+pub(super) use tiles::{Tile, tiles};
+
+/// Width of a picture in its own units.
+const WIDTH: f64 = 900.0;
+
+/// Colours that can be told apart, on light and dark pages and by most people with weak colour vision.
+const COLOURS: [&str; 12] =
+    ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#ff9da7", "#86bcb6", "#d37295", "#a0a0a0"];
+
+/// The colour of the `index`-th thing; all beyond the last share one.
+pub(super) fn colour(index: usize) -> String {
+    COLOURS[index.min(COLOURS.len() - 1)].to_owned()
+}
+
+/// A coordinate with a tenth of a unit.
+fn at(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// `text` as the contents of an element.
+fn escaped(text: &str) -> String {
+    let text = warpshard_report::text::printable(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A picture of a height with its contents.
+fn picture(height: f64, contents: &str) -> String {
+    format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">{contents}</svg>", at(height))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_are_short_and_texts_are_no_markup() {
+        assert_eq!([at(3.0), at(7.26), at(0.04)], ["3", "7.3", "0"]);
+        assert_eq!(escaped("a<b>&\u{1b}"), "a&lt;b&gt;&amp;\\u{1b}");
+        assert_eq!(colour(0), COLOURS[0]);
+        assert_eq!(colour(99), COLOURS[11]);
+    }
+}

@@ -1,0 +1,83 @@
+//! The report of a run as a page: one HTML file without scripts or external resources, in light and dark.
+//!
+//! Input: a result folder. Output: the page. Every picture has its numbers below it, folded. Long runs are drawn in steps and merged spans, so
+//! that a page stays small whatever the number of kernels and intervals.
+
+mod counters;
+mod draw;
+mod energy;
+mod figure;
+mod head;
+mod kernels;
+mod memory;
+mod sms;
+mod time;
+mod timeline;
+
+use serde::Serialize;
+
+use warpshard_report::html::render;
+use warpshard_report::timeline::Record;
+
+use super::series::{Fold, Series};
+use super::{ReadError, RunFolder, timeline_of};
+use figure::Part;
+
+/// The most steps of a picture over time.
+const STEPS: usize = 240;
+
+/// What a page is made from.
+struct Data<'a> {
+    run: &'a RunFolder,
+    series: Option<Series>,
+    power: Option<Series>,
+    timeline: Vec<Record>,
+}
+
+impl<'a> Data<'a> {
+    fn read(run: &'a RunFolder) -> Result<Self, ReadError> {
+        Ok(Self {
+            run,
+            series: Series::of(run, "intervals.csv", Fold::Sum, STEPS)?,
+            power: Series::of(run, "power.csv", Fold::Mean, STEPS)?,
+            timeline: timeline_of(run)?,
+        })
+    }
+
+    /// Core cycles per second of the simulated machine.
+    fn hertz(&self) -> f64 {
+        self.run.stats.number(&["core_khz"]).unwrap_or(0.0) * 1000.0
+    }
+}
+
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    facts: Vec<(&'static str, String)>,
+    warnings: Vec<String>,
+    tiles: Vec<head::Headline>,
+    parts: Vec<Part>,
+    counters: Vec<counters::Counters>,
+}
+
+/// The page of a run.
+///
+/// # Errors
+/// When a file of the result folder is not what a run writes.
+pub fn page(run: &RunFolder) -> Result<String, ReadError> {
+    let data = Data::read(run)?;
+    let parts =
+        [kernels::part(&data), time::part(&data), memory::part(&data), energy::part(&data), sms::part(&data), timeline::part(&data)];
+    let page = Page {
+        title: head::title(run),
+        facts: head::facts(run),
+        warnings: head::warnings(run),
+        tiles: head::headlines(&data),
+        parts: parts.into_iter().flatten().filter(|part| !part.figures.is_empty() || !part.note.is_empty()).collect(),
+        counters: counters::all(run),
+    };
+    Ok(render("run.html", include_str!("run.html"), page))
+}
+
+#[cfg(test)]
+mod tests;

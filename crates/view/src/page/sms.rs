@@ -1,0 +1,81 @@
+//! The SMs beside each other.
+
+use serde_json::Value;
+
+use warpshard_report::text::percent;
+
+use super::super::series::L1;
+use super::Data;
+use super::draw::{Tile, tiles};
+use super::figure::{Figure, Part, number};
+
+pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+    let ids = column(data, "id")?;
+    let maps = [
+        map(data, &ids, ("Instructions issued", "Issued instructions per cycle of each SM."), &["issued"], &["cycles"], number),
+        map(
+            data,
+            &ids,
+            (
+                "Waiting for memory",
+                "Share of scheduler cycles that wait for a register that memory writes, or for the way to the load/store unit.",
+            ),
+            &["stall_scoreboard_memory", "stall_memory_pipeline"],
+            &scheduler_states(data),
+            percent,
+        ),
+        map(data, &ids, ("Occupancy", "Resident warps of each SM, on average."), &["resident_warp_cycles"], &["cycles"], number),
+        map(data, &ids, ("L1 hit rate", "Hits as a share of the accesses of each SM."), &L1[..2], &L1, percent),
+    ];
+    let figures: Vec<Figure> = maps.into_iter().flatten().collect();
+    (!figures.is_empty()).then(|| Part {
+        title: "SM by SM",
+        note: "Light is the least value of all SMs, full colour the largest.".into(),
+        figures,
+    })
+}
+
+/// The values of a counter of all SMs.
+fn column(data: &Data<'_>, name: &str) -> Option<Vec<f64>> {
+    let values = data.run.stats.at(&["components", "sm", "instances", name])?.as_array()?;
+    Some(values.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect())
+}
+
+fn scheduler_states<'a>(data: &'a Data<'_>) -> Vec<&'a str> {
+    data.run
+        .stats
+        .object(&["scheduler_cycles", "reasons"])
+        .into_iter()
+        .flatten()
+        .map(|(name, _): (&String, &Value)| name.as_str())
+        .collect()
+}
+
+fn map(
+    data: &Data<'_>,
+    ids: &[f64],
+    (title, note): (&str, &str),
+    parts: &[&str],
+    wholes: &[&str],
+    form: impl Fn(f64) -> String,
+) -> Option<Figure> {
+    let sum = |names: &[&str]| {
+        let columns = names.iter().filter_map(|name| column(data, name));
+        columns.reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect())
+    };
+    let (part, whole) = (sum(parts)?, sum(wholes)?);
+    let value = |i: usize| (whole[i] > 0.0).then(|| part[i] / whole[i]);
+    let label = |i: usize| value(i).map_or_else(|| "–".to_owned(), &form);
+    let all: Vec<Tile> =
+        ids.iter().enumerate().map(|(i, id)| Tile { id: *id as u64, value: value(i), label: format!("{title} {}", label(i)) }).collect();
+    let known: Vec<f64> = (0..ids.len()).filter_map(value).collect();
+    let range = |pick: fn(f64, f64) -> f64| known.iter().copied().reduce(pick).map_or_else(|| "–".to_owned(), &form);
+    Some(Figure {
+        title: title.to_owned(),
+        note: format!("{note} From {} to {}.", range(f64::min), range(f64::max)),
+        svg: tiles(&all),
+        head: ["SM".to_owned(), title.to_owned()].to_vec(),
+        rows: ids.iter().enumerate().map(|(i, id)| vec![format!("{id}"), label(i)]).collect(),
+        ..Figure::default()
+    })
+}

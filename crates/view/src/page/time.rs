@@ -1,0 +1,95 @@
+//! Schedulers, IPC and occupancy: over the run and over time.
+
+use warpshard_report::text::{count, percent};
+
+use super::super::series::{Series, ratios};
+use super::Data;
+use super::draw::{Bar, Layer, bars, colour, lines, stacked};
+use super::figure::{Figure, Part, number};
+
+pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+    let mut figures: Vec<Figure> = over_run(data).into_iter().collect();
+    let mut note = String::new();
+    match &data.series {
+        Some(series) => figures.extend([stalls(data, series), ipc(series), occupancy(series)].into_iter().flatten()),
+        None => note = "There is nothing over time, because the run recorded no intervals: add --interval N to warpshard run.".into(),
+    }
+    Some(Part { title: "SMs", note, figures })
+}
+
+/// The states of schedulers that occur, in the order of their priority, with their cycles.
+fn states(data: &Data<'_>) -> Vec<(String, f64)> {
+    let reasons = data.run.stats.object(&["scheduler_cycles", "reasons"]).into_iter().flatten();
+    reasons.map(|(name, cycles)| (name.clone(), cycles.as_f64().unwrap_or(0.0))).filter(|(_, cycles)| *cycles > 0.0).collect()
+}
+
+/// A state as people read it.
+fn spoken(state: &str) -> String {
+    state.strip_prefix("stall_").unwrap_or(state).replace('_', " ")
+}
+
+fn over_run(data: &Data<'_>) -> Option<Figure> {
+    let states = states(data);
+    let all: f64 = states.iter().map(|(_, cycles)| cycles).sum();
+    let bar = |(state, cycles): &(String, f64)| Bar { name: spoken(state), value: *cycles, label: percent(cycles / all) };
+    (!states.is_empty()).then(|| Figure {
+        title: "What schedulers did".into(),
+        note: "Each scheduler of each SM is in one of these states in every cycle.".into(),
+        svg: bars(&states.iter().map(bar).collect::<Vec<_>>(), "var(--accent)"),
+        head: ["state", "scheduler cycles", "share"].map(str::to_owned).to_vec(),
+        rows: states.iter().map(|(state, cycles)| vec![spoken(state), count(*cycles as u64), percent(cycles / all)]).collect(),
+        ..Figure::default()
+    })
+}
+
+/// Shares of the states over time, on top of each other.
+fn stalls(data: &Data<'_>, series: &Series) -> Option<Figure> {
+    let states: Vec<(String, &[f64])> =
+        states(data).into_iter().filter_map(|(state, _)| series.get(&format!("sm.{state}")).map(|cycles| (state, cycles))).collect();
+    let all: Vec<f64> = (0..series.ends.len()).map(|i| states.iter().map(|(_, cycles)| cycles[i]).sum()).collect();
+    let layer =
+        |(i, (state, cycles)): (usize, &(String, &[f64]))| Layer { name: spoken(state), colour: colour(i), values: ratios(cycles, &all) };
+    let layers: Vec<Layer> = states.iter().enumerate().map(layer).collect();
+    (!layers.is_empty()).then(|| {
+        let columns: Vec<_> = layers.iter().map(|layer| (layer.name.clone(), texts(&layer.values, percent))).collect();
+        let figure = Figure {
+            title: "Scheduler cycles over time".into(),
+            note: "Shares of all schedulers, over core cycles.".into(),
+            legend: layers.iter().map(|layer| (layer.name.clone(), layer.colour.clone())).collect(),
+            svg: stacked(&series.ends, &layers, true),
+            ..Figure::default()
+        };
+        figure.over_time(&series.ends, &columns)
+    })
+}
+
+/// Values as texts, a dash where there is none.
+pub(super) fn texts(values: &[Option<f64>], form: impl Fn(f64) -> String) -> Vec<String> {
+    values.iter().map(|value| value.map_or_else(|| "–".to_owned(), &form)).collect()
+}
+
+fn ipc(series: &Series) -> Option<Figure> {
+    let values = ratios(series.get("sm.thread_instructions")?, &series.lengths());
+    let columns = [("thread instructions per cycle".to_owned(), texts(&values, number))];
+    let layer = Layer { name: "IPC".into(), colour: colour(0), values };
+    let figure = Figure {
+        title: "IPC over time".into(),
+        note: "Thread instructions per core cycle, all SMs together.".into(),
+        svg: lines(&series.ends, &[layer], false),
+        ..Figure::default()
+    };
+    Some(figure.over_time(&series.ends, &columns))
+}
+
+fn occupancy(series: &Series) -> Option<Figure> {
+    let values = ratios(series.get("sm.resident_warp_cycles")?, series.get("sm.cycles")?);
+    let columns = [("warps per SM".to_owned(), texts(&values, number))];
+    let layer = Layer { name: "resident warps".into(), colour: colour(2), values };
+    let figure = Figure {
+        title: "Occupancy over time".into(),
+        note: "Resident warps of an SM, on average over all SMs.".into(),
+        svg: lines(&series.ends, &[layer], false),
+        ..Figure::default()
+    };
+    Some(figure.over_time(&series.ends, &columns))
+}

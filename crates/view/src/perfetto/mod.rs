@@ -1,0 +1,224 @@
+//! A run as a trace for the Perfetto viewer, in simulated time.
+//!
+//! Input: a result folder, and what was recorded of single units while the run was simulated. Output: the bytes of a trace: a slice per kernel
+//! launch on the track of its stream, an instant per decision on the track of its controller, counters of the intervals, CTAs, states of warps and
+//! DRAM banks. A core cycle of 1132 MHz has no whole number of nanoseconds, so slices and
+//! instants carry their cycles.
+
+mod activity;
+mod proto;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::series::{Fold, Series, ratios};
+use super::{ReadError, RunFolder, timeline_of};
+use proto::{Event, Fact, Kind, Trace, Track};
+use warpshard_report::text::demangled;
+use warpshard_report::timeline::Record;
+use warpshard_stats::activity::Activity;
+
+/// The track that all others belong to.
+const RUN: u64 = 1;
+
+/// A trace that is being written.
+struct Writer {
+    trace: Trace,
+    tracks: u64,
+    nanoseconds_per_cycle: f64,
+}
+
+impl Writer {
+    /// A trace with a track for the run.
+    fn new(run: &RunFolder) -> Self {
+        let mut writer = Self { trace: Trace::default(), tracks: RUN, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
+        let name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
+        writer.trace.track(&Track { uuid: RUN, name: &name, process: Some(&name), ..Track::default() });
+        writer
+    }
+
+    /// A new track under the run; `unit` makes it one of a counter.
+    fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
+        self.track_of(RUN, name, unit)
+    }
+
+    /// A new track under another one.
+    fn track_of(&mut self, parent: u64, name: &str, unit: Option<&str>) -> u64 {
+        self.tracks += 1;
+        self.trace.track(&Track { uuid: self.tracks, name, parent: Some(parent), unit, process: None });
+        self.tracks
+    }
+
+    fn event(&mut self, cycle: f64, event: &Event<'_>) {
+        self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
+    }
+
+    /// A slice from one core cycle to another.
+    fn slice(&mut self, track: u64, (begin, end): (f64, f64), name: &str, facts: Vec<(&str, Fact)>) {
+        self.event(begin, &Event { kind: Kind::SliceBegin, track, name: Some(name), value: None, facts });
+        self.event(end, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
+    }
+
+    /// A counter that has each value from the end of the step before to that of its own.
+    fn counter(&mut self, name: &str, unit: &str, ends: &[f64], values: &[Option<f64>]) {
+        let track = self.track(name, Some(unit));
+        let mut begin = 0.0;
+        let mut before = None;
+        for (end, value) in ends.iter().zip(values) {
+            let value = value.unwrap_or(0.0);
+            // Equal values make no point of their own.
+            if before != Some(value) {
+                self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
+            }
+            (begin, before) = (*end, Some(value));
+        }
+        self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(0.0), facts: Vec::new() });
+    }
+}
+
+/// The trace of a run, with what was recorded of its units while it ran.
+///
+/// # Errors
+/// When a file of the result folder is not what a run writes.
+pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadError> {
+    let mut writer = Writer::new(run);
+    kernels(run, &mut writer);
+    activity::add(run, recorded, &mut writer);
+    decisions(&timeline_of(run)?, &mut writer);
+    if let Some(series) = Series::of(run, "intervals.csv", Fold::Sum, usize::MAX)? {
+        counters(run, &series, &mut writer);
+    }
+    if let Some(power) = Series::of(run, "power.csv", Fold::Mean, usize::MAX)? {
+        for (name, watts) in power.columns().filter(|(name, _)| *name != "joules") {
+            let values: Vec<Option<f64>> = watts.iter().copied().map(Some).collect();
+            let name =
+                name.strip_suffix("_watts").map_or_else(|| "power".to_owned(), |part| format!("power of {}", part.replace('_', " ")));
+            writer.counter(&name, "W", &power.ends, &values);
+        }
+    }
+    Ok(writer.trace.into_bytes())
+}
+
+/// What a slice carries.
+const FACTS: [&str; 9] = ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
+
+/// A slice per launch, on the track of its stream.
+fn kernels(run: &RunFolder, writer: &mut Writer) {
+    let end = run.stats.count(&["total", "cycles"]).unwrap_or(0);
+    let mut tracks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    let get = |kernel: &Value, name: &str| kernel.get(name).and_then(Value::as_u64);
+    for kernel in run.stats.kernels() {
+        let (application, stream) = (get(kernel, "application"), get(kernel, "stream").unwrap_or(0));
+        let Some(started) = get(kernel, "started") else { continue };
+        let name =
+            application.map_or_else(|| format!("stream {stream}"), |application| format!("application {application}, stream {stream}"));
+        let track = *tracks.entry((application.unwrap_or(0), stream)).or_insert_with(|| writer.track(&name, None));
+        let name = demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default());
+        let facts = FACTS.iter().filter_map(|name| Some((*name, Fact::Number(get(kernel, name)?)))).collect();
+        writer.slice(track, (started as f64, get(kernel, "ended").unwrap_or(end) as f64), &name, facts);
+    }
+}
+
+/// An instant per record of a controller.
+fn decisions(records: &[Record], writer: &mut Writer) {
+    let mut tracks: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in records {
+        let track = *tracks.entry(&record.controller).or_insert_with(|| writer.track(&record.controller, None));
+        let value = record.value.map_or_else(String::new, |value| format!(" = {value}"));
+        let of = record.sm.map_or_else(String::new, |sm| format!(" of SM {sm}"));
+        let reason = (!record.reason.is_empty()).then(|| ("reason", Fact::Text(record.reason.clone())));
+        let facts = reason.into_iter().chain([("cycle", Fact::Number(record.cycle))]).collect();
+        let name = format!("{}{of}{value}", record.name);
+        writer.event(record.cycle as f64, &Event { kind: Kind::Instant, track, name: Some(&name), value: None, facts });
+    }
+}
+
+/// What the intervals tell of the chip.
+fn counters(run: &RunFolder, series: &Series, writer: &mut Writer) {
+    let (lengths, ends) = (series.lengths(), &series.ends);
+    let mut rate = |name: &str, unit: &str, parts: Option<Vec<f64>>, wholes: &[f64]| {
+        if let Some(parts) = parts {
+            writer.counter(name, unit, ends, &ratios(&parts, wholes));
+        }
+    };
+    rate("IPC", "instructions/cycle", series.sum(&["sm.thread_instructions"]), &lengths);
+    if let Some(cycles) = series.get("sm.cycles") {
+        rate("resident warps of an SM", "warps", series.sum(&["sm.resident_warp_cycles"]), cycles);
+    }
+    let reasons: Vec<String> =
+        run.stats.object(&["scheduler_cycles", "reasons"]).into_iter().flatten().map(|(name, _)| format!("sm.{name}")).collect();
+    let names: Vec<&str> = reasons.iter().map(String::as_str).collect();
+    if let Some(all) = series.sum(&names) {
+        for name in &names {
+            let shown = name.strip_prefix("sm.").unwrap_or(name);
+            let percent = series.get(name).map(|cycles| cycles.iter().map(|cycles| cycles * 100.0).collect());
+            rate(shown, "% of scheduler cycles", percent, &all);
+        }
+    }
+    let percent = |names: &[&str]| series.sum(names).map(|hits| hits.iter().map(|hits| hits * 100.0).collect());
+    if let Some(accesses) = series.get("llc.accesses") {
+        rate("LLC hit rate", "%", percent(&["llc.read_hits", "llc.write_hits"]), accesses);
+    }
+    if let Some(burst) = run.stats.number(&["dram_burst_bytes"]) {
+        let seconds: Vec<f64> = lengths.iter().map(|cycles| cycles * seconds_of_a_cycle(run)).collect();
+        for (name, counter) in [("DRAM reads", "dram.reads"), ("DRAM writes", "dram.writes")] {
+            let gigabytes = series.get(counter).map(|bursts| bursts.iter().map(|bursts| bursts * burst / 1e9).collect());
+            rate(name, "GB/s", gigabytes, &seconds);
+        }
+    }
+    for (name, counter) in [("requests", "request_net.packets"), ("replies", "reply_net.packets")] {
+        rate(name, "packets/cycle", series.sum(&[counter]), &lengths);
+    }
+}
+
+/// Seconds of a core cycle.
+fn seconds_of_a_cycle(run: &RunFolder) -> f64 {
+    1e-3 / run.stats.number(&["core_khz"]).filter(|khz| *khz > 0.0).unwrap_or(1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::sample::write;
+    use super::proto::tests::{Value as Field, fields};
+    use super::*;
+
+    fn bytes(field: &Field) -> &[u8] {
+        if let Field::Bytes(bytes) = field { bytes } else { panic!("{field:?}") }
+    }
+
+    /// The first field with a number.
+    fn get(message: &[(u64, Field)], number: u64) -> Option<&Field> {
+        message.iter().find(|(field, _)| *field == number).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn a_trace_has_kernels_decisions_and_counters_in_simulated_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = write(folder.path(), 6, 4);
+        fs::write(folder.path().join("timeline.csv"), "cycle,controller,sm,name,value,reason\n5,perf,2,limit,3,low\n").unwrap();
+        fs::write(folder.path().join("power.csv"), "cycle,joules,watts,dram_watts\n30,1,10,4\n60,1,12,4\n").unwrap();
+        let packets: Vec<_> =
+            fields(&perfetto(&run, &Activity::default()).unwrap()).iter().map(|(_, packet)| fields(bytes(packet))).collect();
+        let tracks: Vec<_> = packets.iter().filter_map(|packet| Some(fields(bytes(get(packet, 60)?)))).collect();
+        let names: Vec<String> = tracks.iter().map(|track| String::from_utf8(bytes(get(track, 2).unwrap()).to_vec()).unwrap()).collect();
+        for name in ["<b>two on tiny", "stream 0", "stream 2", "perf", "IPC", "issued", "DRAM reads", "power", "power of dram"] {
+            assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
+        }
+        let events: Vec<_> = packets.iter().filter_map(|packet| Some((get(packet, 8)?.clone(), fields(bytes(get(packet, 11)?))))).collect();
+        let of = |kind: Kind| events.iter().filter(move |(_, event)| get(event, 9) == Some(&Field::Number(kind as u64)));
+        // A cycle of 1 GHz is a nanosecond.
+        let begins: Vec<Field> = of(Kind::SliceBegin).map(|(at, _)| at.clone()).collect();
+        assert_eq!(begins, [2, 12, 22, 32, 42, 52].map(Field::Number));
+        assert_eq!((of(Kind::SliceEnd).count(), of(Kind::Instant).count()), (6, 1));
+        let decision = &of(Kind::Instant).next().unwrap().1;
+        assert_eq!(bytes(get(decision, 23).unwrap()), b"limit of SM 2 = 3");
+        let watts = get(&tracks[names.iter().position(|name| name == "power").unwrap()], 1).unwrap();
+        let points: Vec<_> = of(Kind::Counter).filter(|(_, event)| get(event, 11) == Some(watts)).collect();
+        let points: Vec<_> = points.iter().map(|(at, event)| (at.clone(), get(event, 44).unwrap().clone())).collect();
+        let expected = [(0, 10.0), (30, 12.0), (60, 0.0)].map(|(at, watts)| (Field::Number(at), Field::Double(watts)));
+        assert_eq!(points, expected);
+    }
+}

@@ -1,0 +1,21 @@
+//! Where instructions come from: recorded SASS traces and kernel models, decoded into compact streams; for CPU cores,
+//! recorded memory traces and profiles.
+//!
+//! A [`Workload`] is a list of commands over kernels; a [`Kernel`] hands out its CTAs one by one, decoded, as
+//! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
+#![forbid(unsafe_code)]
+
+mod inst;
+mod mix;
+pub mod phases;
+mod spread;
+mod stream;
+mod used;
+mod workload;
+
+pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+pub use mix::{MixError, Part, mix};
+pub use spread::{Nothing, for_gpus};
+pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
+pub use used::{Touch, UsedLine, UsedLines, count_classes, touches};
+pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};

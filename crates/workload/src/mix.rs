@@ -1,0 +1,109 @@
+//! Several applications on one GPU: their workloads as one.
+//!
+//! In: a workload for each application. Out: one workload in which kernels have numbers of their own, each application an address space
+//! and streams of its own. Launches keep their order inside an application; between applications there is none.
+
+use std::fmt;
+
+use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, address_space};
+
+use crate::workload::{Application, Command, Workload};
+
+/// Most kernels of a workload.
+const MOST: usize = u16::MAX as usize;
+
+/// An application that is to share the GPU.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What it launches.
+    pub workload: Workload,
+    /// Among kernels that wait, those of the highest number go first.
+    pub priority: i32,
+}
+
+/// Why applications do not make one workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MixError {
+    /// One launches nothing: its name.
+    Empty(String),
+    /// There are so many applications.
+    Applications(usize),
+    /// Together they launch so many kernels.
+    Many(usize),
+}
+
+impl fmt::Display for MixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty(name) => write!(f, "{name} launches no kernel, so it cannot share the GPU"),
+            Self::Applications(count) => write!(f, "{count} applications share the GPU; at most {MAX_APPLICATIONS} are supported"),
+            Self::Many(kernels) => {
+                write!(f, "the applications launch {kernels} kernels, with those that are started again; at most {MOST} are supported")
+            }
+        }
+    }
+}
+
+/// The workload of several applications. With `again` an application that ends is started once more, until all have ended once.
+///
+/// # Errors
+/// When an application launches nothing, or all together too much.
+pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
+    if let Some(empty) = parts.iter().find(|part| part.workload.kernels.is_empty()) {
+        return Err(MixError::Empty(empty.workload.name.clone()));
+    }
+    if parts.len() > MAX_APPLICATIONS {
+        return Err(MixError::Applications(parts.len()));
+    }
+    let first: usize = parts.iter().map(|part| part.workload.kernels.len()).sum();
+    let all = if again { 2 * first } else { first };
+    if all > MOST {
+        return Err(MixError::Many(all));
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part.workload.name.as_str()).collect();
+    let mut mixed = Workload {
+        name: names.join("+"),
+        commands: Vec::new(),
+        kernels: Vec::new(),
+        applications: Vec::new(),
+        notes: Vec::new(),
+        homes: Vec::new(),
+    };
+    for (number, Part { workload, priority }) in parts.into_iter().enumerate() {
+        let app = AppId(number as u16);
+        let (start, commands) = (mixed.kernels.len() as u16, mixed.commands.len());
+        mixed.commands.extend(workload.commands.into_iter().map(|command| match command {
+            Command::Launch(kernel) => Command::Launch(KernelIndex(start + kernel.0)),
+            Command::CopyToDevice { addr, bytes } => Command::CopyToDevice { addr: Addr(addr.0.wrapping_add(address_space(app))), bytes },
+        }));
+        mixed.kernels.extend(workload.kernels);
+        let kernels = start..mixed.kernels.len() as u16;
+        for kernel in &mut mixed.kernels[usize::from(start)..] {
+            kernel.info.app = app;
+            kernel.info.after.iter_mut().for_each(|before| before.0 += start);
+            kernel.info.copy.iter_mut().for_each(|copy| {
+                copy.from.0 = copy.from.0.wrapping_add(address_space(app));
+                copy.to.0 = copy.to.0.wrapping_add(address_space(app));
+            });
+        }
+        mixed.notes.extend(workload.notes);
+        let moved = |addr: u64| addr.wrapping_add(address_space(app));
+        mixed.homes.extend(workload.homes.into_iter().map(|(range, gpu)| (moved(range.start)..moved(range.end), gpu)));
+        let commands = commands..mixed.commands.len();
+        mixed.applications.push(Application {
+            name: workload.name,
+            kernels,
+            again: 0..0,
+            commands,
+            priority,
+            arrivals: Vec::new(),
+            gpu: None,
+        });
+    }
+    if again {
+        let once = mixed.kernels.clone();
+        mixed.applications.iter_mut().for_each(|app| app.again = app.kernels.start + first as u16..app.kernels.end + first as u16);
+        mixed.kernels.extend(once);
+    }
+    Ok(mixed)
+}

@@ -1,0 +1,202 @@
+//! A workload for a system of several GPUs: every kernel gets a GPU, or a part of its CTAs on each.
+//!
+//! In: a workload, in which some kernels and applications name a GPU. Out: one in which all kernels do. A kernel that is spread becomes as
+//! many kernels as there are GPUs, of consecutive CTAs each; what waits for it waits for all of its parts.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use warpshard_state::{Reader, StateError, Writer};
+
+use warpshard_base::{CtaIndex, GpuId, KernelIndex};
+
+use crate::workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
+
+/// The source of a kernel without instructions, such as a copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl CtaSource for Nothing {
+    fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
+        Arc::default()
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Some of the CTAs of a kernel.
+#[derive(Debug)]
+struct Part {
+    whole: Arc<dyn CtaSource>,
+    first: u32,
+    /// Only one of the parts speaks for the whole.
+    speaks: bool,
+}
+
+impl CtaSource for Part {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        self.whole.cta(CtaIndex(self.first + index.0))
+    }
+
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.whole.put_back(CtaIndex(self.first + index.0), program);
+    }
+
+    fn save(&self, to: &mut Writer) {
+        if to.first_visit(&*self.whole) {
+            self.whole.save(to);
+        }
+    }
+
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        if from.first_visit(&*self.whole) { self.whole.load(from) } else { Ok(()) }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.whole.failure()
+    }
+
+    fn blocks(&self) -> Option<&[u32]> {
+        self.whole.blocks()
+    }
+
+    fn notes(&self) -> Vec<(String, u64)> {
+        if self.speaks { self.whole.notes() } else { Vec::new() }
+    }
+}
+
+/// The workload on a system of GPUs with so many SMs each. With `spread` the kernels for which nobody named a GPU run on all of them: each has
+/// as large a part of the CTAs as it has of the SMs.
+///
+/// # Errors
+/// When a GPU is named that the system does not have, or there are too many kernels; a message for the user.
+pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, String> {
+    let gpus = sms.len() as u32;
+    check(workload, gpus)?;
+    let mut made = Made { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
+    let of_app: Vec<Application> = workload.applications();
+    let (mut applications, mut restarts) = (Vec::new(), 0);
+    let mut last: BTreeMap<(u16, u64), KernelIndex> = BTreeMap::new();
+    for app in &of_app {
+        let (first, commands) = (made.workload.kernels.len(), made.workload.commands.len());
+        let mut everywhere = false;
+        for command in &workload.commands[app.commands.clone()] {
+            let Command::Launch(index) = *command else {
+                made.workload.commands.push(*command);
+                continue;
+            };
+            let kernel = workload.kernel(index);
+            let named = kernel.info.gpu.or(app.gpu);
+            let before = last.insert((kernel.info.app.0, kernel.info.stream.0), index);
+            let wide = spread && named.is_none() && kernel.info.copy.is_none();
+            made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { one(named.unwrap_or_default()) }, sms)?;
+            everywhere |= wide || named != app.gpu;
+        }
+        let kernels = first as u16..made.workload.kernels.len() as u16;
+        let commands = commands..made.workload.commands.len();
+        restarts += u64::from(everywhere && !app.again.is_empty());
+        let again = if everywhere { 0..0 } else { app.again.clone() };
+        applications.push((Application { kernels, commands, ..app.clone() }, again));
+    }
+    for (app, again) in &mut applications {
+        let from = again.clone();
+        app.again = made.workload.kernels.len() as u16..(made.workload.kernels.len() + from.len()) as u16;
+        for index in from {
+            let mut kernel = workload.kernel(KernelIndex(index)).clone();
+            kernel.info.gpu = Some(kernel.info.gpu.or(app.gpu).unwrap_or_default());
+            made.workload.kernels.push(kernel);
+        }
+        if app.again.is_empty() {
+            app.again = 0..0;
+        }
+    }
+    let mut made = made.workload;
+    if restarts > 0 {
+        made.notes.push(("applications that run on several GPUs are not started again".to_owned(), restarts));
+    }
+    if made.kernels.len() > usize::from(u16::MAX) {
+        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {}", made.kernels.len(), u16::MAX));
+    }
+    made.applications = if workload.applications.is_empty() { Vec::new() } else { applications.into_iter().map(|(app, _)| app).collect() };
+    made.homes.sort_by_key(|(range, _)| range.start);
+    Ok(made)
+}
+
+fn one(gpu: GpuId) -> Range<u32> {
+    u32::from(gpu.0)..u32::from(gpu.0) + 1
+}
+
+fn check(workload: &Workload, gpus: u32) -> Result<(), String> {
+    let beyond = |gpu: Option<GpuId>| gpu.filter(|gpu| u32::from(gpu.0) >= gpus);
+    let has = if gpus == 1 { "one GPU, gpu0".to_owned() } else { format!("{gpus} GPUs, counted from 0") };
+    for kernel in &workload.kernels {
+        if let Some(gpu) = beyond(kernel.info.gpu) {
+            return Err(format!("kernel `{}` runs on {gpu}, but the machine has {has}", kernel.info.name));
+        }
+        if gpus == 1 && kernel.info.copy.is_some() {
+            return Err(format!("`{}` copies between GPUs, but the machine has {has}", kernel.info.name));
+        }
+    }
+    for app in &workload.applications {
+        if let Some(gpu) = beyond(app.gpu) {
+            return Err(format!("application `{}` runs on {gpu}, but the machine has {has}", app.name));
+        }
+    }
+    match workload.homes.iter().find(|(_, gpu)| u32::from(gpu.0) >= gpus) {
+        Some((range, gpu)) => Err(format!("the allocation at {:#x} lies on {gpu}, but the machine has {has}", range.start)),
+        None => Ok(()),
+    }
+}
+
+/// The workload as far as it is made, and what became of each kernel.
+struct Made {
+    workload: Workload,
+    parts: BTreeMap<KernelIndex, Vec<KernelIndex>>,
+}
+
+impl Made {
+    /// Adds a kernel, or a part of it for each of several GPUs with so many SMs; `before` is the kernel of its stream before it, where that may
+    /// have parts.
+    fn add(
+        &mut self,
+        index: KernelIndex,
+        kernel: &Kernel,
+        before: Option<KernelIndex>,
+        gpus: Range<u32>,
+        sms: &[u32],
+    ) -> Result<(), String> {
+        let Kernel { info, source } = kernel;
+        let count = gpus.len() as u64;
+        let mut after: Vec<KernelIndex> = Vec::new();
+        for before in info.after.iter().copied().chain(before) {
+            after.extend(self.parts.get(&before).into_iter().flatten().filter(|part| !after.contains(part)).copied().collect::<Vec<_>>());
+        }
+        let sms_before = |part: usize| sms[gpus.start as usize..][..part].iter().copied().map(u64::from).sum::<u64>();
+        let all_sms = sms_before(gpus.len());
+        let bound = |part: usize| (u64::from(info.ctas()) * sms_before(part) / all_sms) as u32;
+        let mut parts = Vec::new();
+        for (part, gpu) in gpus.clone().enumerate() {
+            let ctas = bound(part)..bound(part + 1);
+            if ctas.is_empty() {
+                continue;
+            }
+            let number = u16::try_from(self.workload.kernels.len()).map_err(|_| "the workload has more than 65536 kernels".to_owned())?;
+            let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), ..info.clone() };
+            let mut source = Arc::clone(source);
+            if count > 1 {
+                own.grid = Dim3 { x: ctas.len() as u32, y: 1, z: 1 };
+                source = Arc::new(Part { whole: source, first: ctas.start, speaks: parts.is_empty() });
+            }
+            self.workload.kernels.push(Kernel { info: own, source });
+            self.workload.commands.push(Command::Launch(KernelIndex(number)));
+            parts.push(KernelIndex(number));
+        }
+        self.parts.insert(index, parts);
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! What the warps of a CTA do to memory, read from their instructions without timing: the sectors of device memory that each access touches,
+//! and the lines that were used last.
+
+use rustc_hash::FxHashMap;
+
+use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass};
+use warpshard_base::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask};
+
+/// Bytes of the window of generic addresses that is local memory, at most; nothing else lies there.
+const LOCAL_WINDOW: u64 = 1 << 24;
+
+/// An access to a sector of device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The address of its line.
+    pub line: u64,
+    /// Its place within the line.
+    pub sector: usize,
+    /// The bytes that are known after it: all after a read, and those written.
+    pub bytes: u32,
+    /// Whether it is written.
+    pub written: bool,
+}
+
+/// Calls `see` for every sector that each access of a CTA touches, warp by warp. Local memory, whose place depends on the SM, is left out.
+pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(Touch)) {
+    let mut addresses = [0; 32];
+    for warp in &program.warps {
+        let mut reader = warp.read();
+        while let Some(inst) = reader.next() {
+            let Some(mem) = program.code[inst.index as usize].mem else { continue };
+            if !matches!(mem.space, MemSpace::Global | MemSpace::Generic | MemSpace::Texture) || inst.mask.0 == 0 {
+                continue;
+            }
+            let count = reader.addresses(&inst, &mut addresses);
+            if count == 0 || mem.space == MemSpace::Generic && !is_global(info, addresses[0]) {
+                continue;
+            }
+            of_lanes(&addresses[..count], mem, &mut see);
+        }
+    }
+}
+
+/// Whether a generic address, of the first active lane, is one of device memory.
+fn is_global(info: &KernelInfo, address: u64) -> bool {
+    let (shared, local) = (info.shared_base.0, info.local_base.0);
+    shared != 0 && local != 0 && !(shared..local + LOCAL_WINDOW).contains(&address)
+}
+
+/// Sectors of an access at most: of two that each of 32 lanes may touch.
+const MOST: usize = 64;
+
+fn of_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(Touch)) {
+    let (mut sectors, mut count) = ([(0, 0_u32); MOST], 0);
+    for address in addresses {
+        let (mut at, end) = (*address, address.saturating_add(mem.width.clamp(1, SECTOR_BYTES as u8).into()));
+        while at < end {
+            let sector = at / SECTOR_BYTES;
+            let stop = end.min((sector + 1).saturating_mul(SECTOR_BYTES));
+            let bytes = (u32::MAX >> (SECTOR_BYTES - (stop - at))) << (at % SECTOR_BYTES);
+            // Neighbouring lanes share sectors.
+            match sectors[..count].iter_mut().rev().find(|known| known.0 == sector) {
+                Some(known) => known.1 |= bytes,
+                None => {
+                    sectors[count] = (sector, bytes);
+                    count += 1;
+                }
+            }
+            at = stop;
+        }
+    }
+    let (written, reads) = (mem.kind != MemKind::Load, mem.kind != MemKind::Store);
+    let per_line = u64::from(SECTORS_PER_LINE);
+    for (sector, bytes) in &sectors[..count] {
+        see(Touch {
+            line: sector / per_line * LINE_BYTES,
+            sector: (sector % per_line) as usize,
+            bytes: if reads { u32::MAX } else { *bytes },
+            written,
+        });
+    }
+}
+
+/// Adds the instructions of a CTA by their class.
+pub fn count_classes(program: &CtaProgram, classes: &mut [u64; OpClass::COUNT]) {
+    for warp in &program.warps {
+        warp.read().for_each(|inst| classes[program.code[inst.index as usize].class as usize] += 1);
+    }
+}
+
+/// A line of device memory that was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedLine {
+    /// Its address.
+    pub addr: Addr,
+    /// The bytes of each sector that are known: all that were read, and those that were written.
+    pub bytes: SectorBytes,
+    /// The sectors that were written.
+    pub written: SectorMask,
+}
+
+/// The lines that were used last, as many as are of interest at most.
+///
+/// At most twice as many lines are kept. Older ones are forgotten, together with what was written to them.
+#[derive(Debug)]
+pub struct UsedLines {
+    limit: usize,
+    /// Places in `lines`.
+    places: FxHashMap<u64, u32>,
+    /// Each with the time of its last use.
+    lines: Vec<(u64, UsedLine)>,
+    now: u64,
+}
+
+impl UsedLines {
+    /// None yet, of which `limit` are of interest.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, places: FxHashMap::default(), lines: Vec::new(), now: 0 }
+    }
+
+    /// A sector is accessed. Returns whether its line is new.
+    pub fn touch(&mut self, touch: Touch) -> bool {
+        let mut bytes = SectorBytes::default();
+        bytes[touch.sector] = touch.bytes;
+        self.see(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) })
+    }
+
+    /// A line is used. Returns whether it is new: not known, or forgotten.
+    pub fn see(&mut self, used: UsedLine) -> bool {
+        self.now += 1;
+        let known = self.lines.len();
+        let place = *self.places.entry(used.addr.0).or_insert_with(|| {
+            self.lines.push((0, UsedLine { bytes: SectorBytes::default(), written: SectorMask(0), ..used }));
+            self.lines.len() as u32 - 1
+        });
+        let (last, line) = &mut self.lines[place as usize];
+        *last = self.now;
+        line.bytes.iter_mut().zip(used.bytes).for_each(|(known, bytes)| *known |= bytes);
+        line.written.0 |= used.written.0;
+        let new = self.lines.len() > known;
+        if self.lines.len() > self.limit.max(1).saturating_mul(2) {
+            self.forget();
+        }
+        new
+    }
+
+    /// The lines used last, in the order of that.
+    pub fn last(mut self) -> Vec<UsedLine> {
+        self.forget();
+        self.lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Sorts by the last use, and forgets what is beyond the limit.
+    fn forget(&mut self) {
+        self.lines.sort_unstable_by_key(|(last, _)| *last);
+        self.lines.drain(..self.lines.len().saturating_sub(self.limit));
+        self.places.clear();
+        self.places.extend((0..).zip(&self.lines).map(|(place, (_, line))| (line.addr.0, place)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CachePolicy;
+
+    #[test]
+    fn lines_come_in_the_order_of_their_last_use_and_keep_what_was_written() {
+        let mut used = UsedLines::new(2);
+        const ALL: u32 = u32::MAX;
+        let line = |addr, bytes, written| UsedLine { addr: Addr(addr), bytes, written: SectorMask(written) };
+        for (addr, bytes, written) in
+            [(0, [0xf, 0, 0, 0], 1), (128, [ALL, 0, 0, 0], 0), (256, [0, ALL, 0, 0], 0), (0, [0xf0, ALL, 0, 0], 1)]
+        {
+            used.see(line(addr, bytes, written));
+        }
+        assert_eq!(used.last(), [line(256, [0, ALL, 0, 0], 0), line(0, [0xff, ALL, 0, 0], 1)]);
+        // Many lines, of which each is used twice.
+        let mut used = UsedLines::new(2);
+        for addr in (0..200).flat_map(|i| [i, i]) {
+            used.touch(Touch { line: addr * 128, sector: 3, bytes: 1, written: true });
+            assert!(used.lines.len() <= 4);
+        }
+        assert_eq!(used.last(), [line(198 * 128, [0, 0, 0, 1], 8), line(199 * 128, [0, 0, 0, 1], 8)]);
+    }
+
+    fn seen(kind: MemKind, width: u8, addresses: &[u64]) -> Vec<(u64, usize, u32)> {
+        let mut all = Vec::new();
+        let mem = MemInst { kind, space: MemSpace::Global, width, cache: CachePolicy::All };
+        of_lanes(addresses, mem, &mut |touch| all.push((touch.line, touch.sector, touch.bytes)));
+        all
+    }
+
+    #[test]
+    fn lanes_that_share_a_sector_are_one_access_and_stores_know_the_bytes_they_write() {
+        assert_eq!(seen(MemKind::Store, 4, &[0, 4, 36]), [(0, 0, 0xff), (0, 1, 0xf0)]);
+        assert_eq!(seen(MemKind::Load, 4, &[128, 132]), [(128, 0, u32::MAX)]);
+        assert_eq!(seen(MemKind::Reduction, 4, &[64]), [(0, 2, u32::MAX)]);
+        // Lanes that come back to a sector.
+        assert_eq!(seen(MemKind::Load, 4, &[0, 96, 4, 100]), [(0, 0, u32::MAX), (0, 3, u32::MAX)]);
+        // An access that crosses a line.
+        assert_eq!(seen(MemKind::Store, 8, &[124]), [(0, 3, 0xf000_0000), (128, 0, 0xf)]);
+    }
+}

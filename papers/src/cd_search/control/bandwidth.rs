@@ -1,0 +1,75 @@
+//! The off-SM bandwidth model (Section 4.1.2): what the SMs would ask for without stalls, against what network, LLC and DRAM supply.
+//!
+//! In: the peaks of the machine, and an application's instructions, LLC accesses and LLC hits in a profile. Out: both bandwidths.
+
+use warpshard_control::Peaks;
+
+/// What an application did in a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Profile {
+    /// Warp instructions.
+    pub(super) instructions: u64,
+    /// Accesses to the LLC.
+    pub(super) accesses: u64,
+    /// Those that found their data there or on its way.
+    pub(super) hits: u64,
+}
+
+/// Bandwidths in bytes per core cycle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bandwidths {
+    /// Equation 1: of all SMs, if they issued at their peak.
+    pub(super) demand: f64,
+    /// Equation 2: what the off-SM system can supply.
+    pub(super) supply: f64,
+}
+
+impl Bandwidths {
+    /// Those of an application that would have `sms` SMs; DRAM reaches `utilisation` of its peak.
+    ///
+    /// An application without accesses demands nothing.
+    pub(super) fn of(peaks: &Peaks, sms: u32, utilisation: f64, seen: Profile) -> Self {
+        let per_instruction = seen.accesses as f64 / seen.instructions.max(1) as f64;
+        let hit_rate = if seen.accesses == 0 { 1.0 } else { seen.hits as f64 / seen.accesses as f64 };
+        let below = peaks.llc_bytes * hit_rate + peaks.dram_bytes * (1.0 - hit_rate) * utilisation;
+        Self { demand: peaks.issue * per_instruction * peaks.access_bytes * f64::from(sms), supply: peaks.noc_bytes.min(below) }
+    }
+
+    /// Whether performance saturates with more SMs.
+    pub(super) fn is_memory_intensive(self) -> bool {
+        self.demand > self.supply
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEAKS: Peaks = Peaks { issue: 2.0, access_bytes: 128.0, noc_bytes: 300.0, llc_bytes: 400.0, dram_bytes: 200.0 };
+
+    fn bandwidths(accesses: u64, hits: u64) -> Bandwidths {
+        Bandwidths::of(&PEAKS, 24, 0.5, Profile { instructions: 10_000, accesses, hits })
+    }
+
+    #[test]
+    fn demand_is_what_all_sms_would_ask_for_at_their_peak() {
+        // 20 accesses per 1000 instructions: 2 x 0.02 x 128 x 24.
+        assert!((bandwidths(200, 100).demand - 122.88).abs() < 1e-9);
+    }
+
+    #[test]
+    fn supply_is_the_network_or_llc_and_half_of_the_dram() {
+        assert_eq!(bandwidths(1000, 1000).supply, 300.0, "the network limits what hits");
+        assert_eq!(bandwidths(1000, 500).supply, 400.0 * 0.5 + 200.0 * 0.5 * 0.5);
+        assert_eq!(bandwidths(1000, 0).supply, 100.0);
+    }
+
+    #[test]
+    fn an_application_that_hits_in_the_llc_may_still_be_memory_intensive() {
+        // LAVAMD of the paper: no DRAM traffic, but more accesses than the LLC serves.
+        assert!(bandwidths(1000, 1000).is_memory_intensive());
+        // MERGE of the paper: misses, but few accesses.
+        assert!(!bandwidths(10, 0).is_memory_intensive());
+        assert!(!bandwidths(0, 0).is_memory_intensive());
+    }
+}

@@ -1,0 +1,322 @@
+//! CD-search: classification-driven search for a partition of the SMs among applications (Zhao, Wang and Eeckhout, ICS 2018).
+//!
+//! In: each application's instructions, CTAs, LLC accesses and hits over profiles of fixed length. Out: owners and power states of SMs.
+//!
+//! 1. Every application has an even share of the SMs. When each has started a kernel, a warm-up and a profile follow. An application
+//!    that ended a CTA in the warm-up gives SMs away by draining, another by switching (Section 4.1).
+//! 2. `bandwidth.rs` classifies each application. The paper's equation needs a number of SMs; it is all of them here, since the question
+//!    is whether "the total bandwidth demand from all SMs" saturates the memory system.
+//! 3. Applications of both classes: performance mode; SMs of the memory-intensive ones are paused in steps, and those that are not missed
+//!    go to the others evenly. Only memory-intensive ones: power mode; what is not missed is power-gated. Else the shares stay
+//!    even (Sections 4.2, 4.3 and 7.4.3). `search.rs` has both searches; several applications are searched at once.
+//!
+//! The paper starts over when an application arrives. Here all applications are there from the start; one that ends is started
+//! again or leaves its SMs to the grid scheduler, and neither starts a search.
+
+mod bandwidth;
+mod search;
+
+use serde::Deserialize;
+
+use warpshard_base::{AppId, Cycle, SmId};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, Preemption, Trigger};
+use warpshard_policy::registry::PolicyError;
+
+use bandwidth::{Bandwidths, Profile};
+use search::{Mode, Next, Search};
+
+/// The parameters of [`CdSearch`].
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    warm: u64,
+    profile: u64,
+    loss: f64,
+    step: u32,
+    utilisation: f64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { warm: 20_000, profile: 20_000, loss: 0.05, step: 2, utilisation: 0.5 }
+    }
+}
+
+/// CD-search, running.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct CdSearch {
+    #[state(fixed)]
+    parameters: Parameters,
+    stage: Stage,
+    alarm: Option<Cycle>,
+    apps: Vec<App>,
+    columns: Option<Columns>,
+}
+
+/// The columns of the counters that are read.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Columns {
+    instructions: usize,
+    ctas: usize,
+    accesses: usize,
+    hits: usize,
+    pending: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+enum Stage {
+    /// Not every application has started a kernel.
+    Waiting,
+    /// The first warm-up, and the profile that classifies.
+    Warming,
+    Classifying,
+    /// Warm-up and profile of a sample.
+    Settling,
+    Sampling,
+    /// The partition is final, or there is a single application.
+    Done,
+}
+
+/// An application.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct App {
+    /// The SMs that it has in the even partition.
+    sms: Vec<SmId>,
+    started: bool,
+    /// Whether it ended a CTA in the warm-up.
+    drains: bool,
+    memory: bool,
+    search: Option<Search>,
+    /// How many of `sms` are active: the first ones.
+    active: u32,
+}
+
+impl App {
+    fn share(&self) -> u32 {
+        self.sms.len() as u32
+    }
+
+    /// Pauses or resumes SMs so that the first `active` are active.
+    fn set_active(&mut self, active: u32, out: &mut DecisionSet) {
+        let (from, to) = (self.active.min(active) as usize, self.active.max(active) as usize);
+        let state = if active < self.active { PowerState::Paused } else { PowerState::Active };
+        self.sms[from..to].iter().for_each(|&sm| out.decide(Decision::Power { sm: Some(sm), state }));
+        self.active = active;
+    }
+
+    /// Does what the search says next; returns whether that is a sample.
+    fn follow(&mut self, search: Search, next: Next, out: &mut DecisionSet) -> bool {
+        let (Next::Try(sms) | Next::Found(sms)) = next;
+        self.set_active(sms, out);
+        let sampled = matches!(next, Next::Try(_));
+        self.search = sampled.then_some(search);
+        sampled
+    }
+}
+
+impl CdSearch {
+    /// The policy's name.
+    pub const NAME: &'static str = "cd_search";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
+        ("warm", "core cycles before each profile; 20000 when not given"),
+        ("profile", "core cycles of a profile; 20000 when not given"),
+        ("loss", "loss of IPC against the even share that is accepted; 0.05 when not given"),
+        ("step", "SMs that the performance mode pauses per sample; 2 when not given"),
+        ("utilisation", "share of its peak bandwidth that DRAM is taken to reach; 0.5 when not given"),
+    ];
+
+    /// The policy with its parameters: a profile and a step of at least 1, shares between 0 and 1.
+    pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
+        let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
+        let Parameters { warm, profile, loss, step, utilisation } = parameters;
+        if warm == 0 || profile == 0 {
+            return wrong(format!("`warm` = {warm}, `profile` = {profile}: at least 1 cycle each is expected"));
+        }
+        if step == 0 {
+            return wrong("`step` = 0 never ends: 1 is the least".into());
+        }
+        if !(0.0..1.0).contains(&loss) {
+            return wrong(format!("`loss` = {loss}: from 0 on and below 1 is a share that may be lost"));
+        }
+        if !(utilisation > 0.0 && utilisation <= 1.0) {
+            return wrong(format!("`utilisation` = {utilisation}: above 0 and at most 1 is a share"));
+        }
+        Ok(Self { parameters, stage: Stage::Waiting, alarm: None, apps: Vec::new(), columns: None })
+    }
+
+    /// The even partition: application by application, as many SMs for each as for the others.
+    fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let (apps, sms) = (seen.applications.rows().len(), seen.sms.rows().len());
+        if apps < 2 {
+            out.because("one application has the GPU: there is nothing to partition");
+            self.stage = Stage::Done;
+            return;
+        }
+        let app = |_| App { sms: Vec::new(), started: false, drains: false, memory: false, search: None, active: 0 };
+        self.apps = (0..apps).map(app).collect();
+        for sm in 0..sms {
+            let app = sm * apps / sms;
+            self.apps[app].sms.push(SmId(sm as u16));
+            out.decide(Decision::Owner { sm: Some(SmId(sm as u16)), app: AppId(app as u16) });
+        }
+        self.apps.iter_mut().for_each(|app| app.active = app.share());
+        out.because("even partition");
+        let column = |name| seen.applications.column(name).expect("instructions, CTAs and LLC accesses are counted by application");
+        self.columns = Some(Columns {
+            instructions: column("warp_instructions"),
+            ctas: column("ctas"),
+            accesses: column("llc_accesses"),
+            hits: column("llc_hits"),
+            pending: column("llc_pending_hits"),
+        });
+    }
+
+    /// Notes which applications have started; when all have, the first warm-up begins.
+    fn wait(&mut self, seen: &Observation<'_>) {
+        for event in seen.events {
+            if let EventKind::KernelStarted(kernel) = event.kind
+                && let Some(app) = seen.facts.kernels.get(kernel.index()).and_then(|kernel| self.apps.get_mut(kernel.app.index()))
+            {
+                app.started = true;
+            }
+        }
+        if self.apps.iter().all(|app| app.started) {
+            self.enter(Stage::Warming, seen.cycle);
+        }
+    }
+
+    fn enter(&mut self, stage: Stage, now: Cycle) {
+        self.stage = stage;
+        self.alarm = match stage {
+            Stage::Waiting | Stage::Done => None,
+            Stage::Warming | Stage::Settling => Some(now.after(self.parameters.warm)),
+            Stage::Classifying | Stage::Sampling => Some(now.after(self.parameters.profile)),
+        };
+    }
+
+    /// Ends the first warm-up: an application that ended a CTA will soon end others.
+    fn choose_preemption(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(columns) = self.columns else { return };
+        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
+            app.drains = row[columns.ctas] > 0;
+            out.signal(app.sms.first().copied(), "drains", f64::from(u8::from(app.drains)));
+        }
+    }
+
+    /// Ends the profile: classifies, and begins a search of the applications that are memory-intensive.
+    fn classify(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(columns) = self.columns else { return };
+        let (all, Parameters { loss, step, utilisation, .. }) = (seen.sms.rows().len() as u32, self.parameters);
+        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
+            let hits = row[columns.hits] + row[columns.pending];
+            let profile = Profile { instructions: row[columns.instructions], accesses: row[columns.accesses], hits };
+            let bandwidths = Bandwidths::of(&seen.facts.peaks, all, utilisation, profile);
+            app.memory = bandwidths.is_memory_intensive();
+            let first = app.sms.first().copied();
+            out.signal(first, "demand", bandwidths.demand);
+            out.signal(first, "supply", bandwidths.supply);
+            out.signal(first, "memory_intensive", f64::from(u8::from(app.memory)));
+            out.signal(first, "ipc", row[columns.instructions] as f64 / seen.interval as f64);
+        }
+        let memory = self.apps.iter().filter(|app| app.memory).count();
+        if memory == 0 {
+            out.because("all applications are compute-intensive: the partition stays even");
+            self.enter(Stage::Done, seen.cycle);
+            return;
+        }
+        let power = memory == self.apps.len();
+        let mode = if power { Mode::More } else { Mode::Fewer(step) };
+        out.because(if power { "power mode" } else { "performance mode" });
+        let mut sampled = false;
+        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()).filter(|(app, _)| app.memory) {
+            let (search, next) = Search::new(mode, app.share(), row[columns.instructions] as f64 / seen.interval as f64, loss);
+            sampled |= app.follow(search, next, out);
+        }
+        self.go_on(sampled, seen.cycle, out);
+    }
+
+    /// Ends a sample: every application under search takes its IPC.
+    fn sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(columns) = self.columns else { return };
+        out.because("the next sample");
+        let mut sampled = false;
+        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
+            let ipc = row[columns.instructions] as f64 / seen.interval as f64;
+            out.signal(app.sms.first().copied(), "ipc", ipc);
+            if let Some(mut search) = app.search {
+                let next = search.measured(ipc);
+                sampled |= app.follow(search, next, out);
+            }
+        }
+        self.go_on(sampled, seen.cycle, out);
+    }
+
+    /// Takes the next sample, or gives away the SMs that nobody misses.
+    fn go_on(&mut self, sampled: bool, now: Cycle, out: &mut DecisionSet) {
+        if sampled {
+            self.enter(Stage::Settling, now);
+            return;
+        }
+        self.enter(Stage::Done, now);
+        let compute: Vec<usize> = (0..self.apps.len()).filter(|app| !self.apps[*app].memory).collect();
+        let mut receivers = compute.iter().cycle();
+        for app in self.apps.iter().filter(|app| app.memory) {
+            out.signal(app.sms.first().copied(), "sms", f64::from(app.active));
+            for &sm in &app.sms[app.active as usize..] {
+                let sm = Some(sm);
+                let state = match receivers.next() {
+                    Some(&receiver) => {
+                        let (owner, why) = (AppId(receiver as u16), "not missed by its application");
+                        out.decide_because(Decision::Owner { sm, app: owner }, why);
+                        PowerState::Active
+                    }
+                    None => PowerState::Gated,
+                };
+                if !app.drains {
+                    out.decide_because(Decision::Preempt { sm, how: Preemption::Switch }, "no CTA ended in the warm-up");
+                }
+                out.decide_because(Decision::Power { sm, state }, "the search is over");
+            }
+        }
+    }
+}
+
+impl Controller for CdSearch {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        match self.stage {
+            Stage::Waiting => vec![Trigger::Start, Trigger::On(EventSelector::KernelStarted(None))],
+            Stage::Warming | Stage::Classifying | Stage::Settling | Stage::Sampling | Stage::Done => Vec::new(),
+        }
+    }
+
+    fn alarm(&self) -> Option<Cycle> {
+        self.alarm
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::Owner, Knob::Power, Knob::Preempt])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        match self.stage {
+            Stage::Waiting if self.apps.is_empty() => self.begin(seen, out),
+            Stage::Waiting => self.wait(seen),
+            Stage::Warming => {
+                self.choose_preemption(seen, out);
+                self.enter(Stage::Classifying, seen.cycle);
+            }
+            Stage::Classifying => self.classify(seen, out),
+            Stage::Settling => self.enter(Stage::Sampling, seen.cycle),
+            Stage::Sampling => self.sample(seen, out),
+            Stage::Done => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! CD-search: Zhao, Wang and Eeckhout, "Classification-Driven Search for Effective SM Partitioning in Multitasking GPUs", ICS 2018.
+
+pub mod control;
+pub mod study;
+
+use warpshard_configs::{File, embedded};
+use warpshard_lab::request::{Study, StudyOption};
+use warpshard_policy::registry::{Policy, parsed};
+
+use super::Paper;
+use control::CdSearch;
+
+/// What this paper adds to the program.
+pub const PAPER: Paper = Paper { key: "cd_search", title: "CD-search", files: FILES, policies: POLICIES, studies: STUDIES };
+
+/// Its machines and kernel models.
+const FILES: &[&[File]] = &[
+    embedded!(Machine, "machines/", ["fermi24"]),
+];
+
+/// Its controllers.
+const POLICIES: &[Policy] = &[
+    Policy {
+        name: CdSearch::NAME,
+        help: "gives applications the SMs that they use, found by classification and search (Zhao et al., ICS 2018)",
+        parameters: CdSearch::PARAMETERS,
+        build: |table| Ok(Box::new(CdSearch::new(parsed(CdSearch::NAME, table)?)?)),
+    },
+];
+
+/// Its studies.
+const STUDIES: &[Study] = &[
+    Study {
+        name: "cd-search",
+        summary: "applications that share the SMs, evenly and by CD-search, compared with the paper",
+        machine: "fermi24",
+        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        otherwise: "its applications and machine are those of the paper",
+        sweeps: &[],
+        run: study::study,
+    },
+];

@@ -1,0 +1,66 @@
+//! Which applications of a group CD-search takes for memory-intensive, and what DRAM utilisation alone would say.
+
+use warpshard_lab::output::StudyOutput;
+
+use super::published::{Configuration, Members, Quantity, Type, applications, published};
+use super::task::Taken;
+
+/// A group that ran until its members were classified.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Classified {
+    pub(super) members: Members,
+    pub(super) run: Taken,
+}
+
+/// The applications of a group.
+pub(super) fn name(members: &Members) -> String {
+    members.iter().map(|app| applications()[*app].name.as_str()).collect::<Vec<_>>().join(" + ")
+}
+
+/// Which members Table 1 has as memory-intensive.
+pub(super) fn published_classes(members: &Members) -> Vec<bool> {
+    members.iter().map(|app| applications()[*app].kind == Type::Memory).collect()
+}
+
+/// The types of a group's members, in words.
+pub(super) fn names(classes: &[bool]) -> String {
+    classes.iter().map(|memory| if *memory { "memory" } else { "compute" }).collect::<Vec<_>>().join(", ")
+}
+
+/// The share in percent of groups with a member that the share of DRAM cycles with data (by application) takes for another type, with the
+/// best threshold.
+pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Members]) -> Option<f64> {
+    let thresholds = utilisation.iter().map(|(_, busy)| *busy).chain([f64::INFINITY]);
+    let misses = |threshold: f64| {
+        let memory = |app: &usize| utilisation.iter().any(|(other, busy)| other == app && *busy >= threshold);
+        let wrong = |app: &usize| memory(app) != (applications()[*app].kind == Type::Memory);
+        let missed = groups.iter().filter(|members| members.iter().any(wrong)).count();
+        (!groups.is_empty()).then(|| 100.0 * missed as f64 / groups.len() as f64)
+    };
+    thresholds.filter_map(misses).reduce(f64::min)
+}
+
+/// Adds the table of the groups, and the comparison with the paper.
+pub(super) fn show(output: &mut StudyOutput, groups: &[Classified], utilisation: &[(usize, f64)]) {
+    output.columns(&["applications", "published", "classified", "as published", "demand, B/cycle", "supply, B/cycle"]);
+    let right = |group: &&Classified| group.run.classes() == published_classes(&group.members);
+    for group in groups {
+        let numbers = |name| group.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(", ");
+        output.row(vec![
+            name(&group.members),
+            names(&published_classes(&group.members)),
+            names(&group.run.classes()),
+            if right(&group) { "yes" } else { "no" }.to_owned(),
+            numbers("demand"),
+            numbers("supply"),
+        ]);
+    }
+    for value in published().values.iter().filter(|value| value.of.configuration == Configuration::Classes) {
+        let ours = match value.of.quantity {
+            Quantity::Classified => (!groups.is_empty()).then(|| 100.0 * groups.iter().filter(right).count() as f64 / groups.len() as f64),
+            Quantity::UtilisationMisses => utilisation_misses(utilisation, &groups.iter().map(|group| &group.members).collect::<Vec<_>>()),
+            _ => None,
+        };
+        output.graded_number(value, ours, "");
+    }
+}

@@ -1,0 +1,188 @@
+//! `study cd-search`: applications that share the SMs of a GPU, partitioned evenly and by CD-search (Zhao, Wang and Eeckhout, ICS 2018).
+//!
+//! In: the applications of the paper's Table 1 as programs. Each runs alone, with all SMs and with half of them; every pair (or group
+//! of four) runs with the even partition, with CD-search, and with the partition that CD-search found fixed from the start, which shows
+//! what the search costs. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, beside the
+//! paper's. The configuration `classes` runs every pair until it is classified, and no further.
+
+mod classes;
+mod findings;
+mod published;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use warpshard_lab::request::Request;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use classes::Classified;
+use findings::{Alone, Group, Inside, Results};
+use published::{Configuration, Members, Type, applications, of_type, published};
+use task::Sharing;
+
+/// All pairs, in the order of Table 1.
+fn all_pairs() -> Vec<Members> {
+    let count = applications().len();
+    (0..count).flat_map(|a| (a + 1..count).map(move |b| vec![a, b])).collect()
+}
+
+/// A part of the pairs in which every application is as often as the others: of each kind, neighbours in the table.
+fn some_pairs() -> Vec<Members> {
+    let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
+    let next = |of: &Members, i: usize| of[(i + 1) % of.len()];
+    let mixed = compute.iter().zip(&memory).map(|(a, b)| vec![*a, *b]);
+    let alike = |of: &Members| (0..of.len()).map(|i| vec![of[i], next(of, i)]).collect::<Vec<_>>();
+    let mut pairs: Vec<Members> = mixed.chain(alike(&memory)).chain(alike(&compute)).collect();
+    pairs.iter_mut().for_each(|pair| pair.sort_unstable());
+    pairs
+}
+
+/// Groups of four, which the paper does not list: two and two neighbours of both types, and four of the memory-intensive ones.
+fn fours() -> Vec<Members> {
+    let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
+    let nth = |of: &Members, i: usize| of[i % of.len()];
+    let mixed = (0..memory.len()).map(|i| vec![nth(&compute, i), nth(&compute, i + 1), nth(&memory, i), nth(&memory, i + 1)]);
+    mixed.chain((0..memory.len()).map(|i| (0..4).map(|k| nth(&memory, i + k)).collect())).collect()
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// When the programs are not there, an option is wrong, or a run fails.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new("programs").is_dir() {
+        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
+    }
+    let configuration = configuration(request.configuration.as_deref()).map_err(StudyError::Input)?;
+    let parameters = &published().own.parameters;
+    let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };
+    let groups = match configuration {
+        Configuration::Four => fours(),
+        Configuration::Classes => all_pairs(),
+        _ if request.full => all_pairs(),
+        _ => some_pairs(),
+    };
+    let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let groups: Vec<Members> = (1..).zip(groups).filter(|(number, _)| among(*number)).map(|(_, group)| group).collect();
+    if groups.is_empty() {
+        return Err(StudyError::Input("--pairs selects no pair".into()));
+    }
+    let settings: Vec<(String, String)> =
+        parameters.set.iter().cloned().chain(configuration.settings()).chain(request.set.iter().cloned()).collect();
+    let sharing = |group: &Members, policy: Option<String>| Sharing {
+        apps: group.iter().map(|app| &applications()[*app]).collect(),
+        policy,
+        machine: &parameters.machine,
+        settings: settings.clone(),
+        cycles,
+    };
+    let mut members: Members = groups.iter().flatten().copied().collect();
+    members.sort_unstable();
+    members.dedup();
+    let sms = sms(&sharing(&members, None)).map_err(StudyError::Input)?;
+    let half = format!("static_limit:cores={}", sms / 2);
+    let lab = request.lab();
+    if configuration == Configuration::Classes {
+        return classify(groups, &members, &lab, &sharing);
+    }
+    let alone: Vec<Sharing> = members
+        .iter()
+        .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
+        .chain(groups.iter().flat_map(|group| [None, Some("cd_search".to_owned())].map(|policy| sharing(group, policy))))
+        .collect();
+    let taken = lab.all(&alone).map_err(StudyError::Input)?;
+    let (alone, together) = taken.split_at(2 * members.len());
+    let alone: Vec<Alone> = members
+        .iter()
+        .zip(alone.chunks_exact(2))
+        .map(|(app, runs)| Alone { app: *app, all: runs[0].clone(), half: runs[1].clone() })
+        .collect();
+    let mut groups: Vec<Group> = groups
+        .into_iter()
+        .zip(together.chunks_exact(2))
+        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, inside: None })
+        .collect();
+    fix(&mut groups, sms, &lab, &sharing)?;
+    if configuration == Configuration::Base {
+        share_sms(&mut groups, &lab, &sharing)?;
+    }
+    let results = Results { configuration, sms, alone, groups };
+    let title = format!("applications that share {sms} SMs, even and by CD-search, compared with {}", published().source);
+    let mut output = StudyOutput::new("cd-search", title);
+    findings::show(&mut output, &results);
+    Ok(output)
+}
+
+/// Runs groups until CD-search has classified their members, and each member alone.
+fn classify(
+    groups: Vec<Members>,
+    members: &Members,
+    lab: &warpshard_lab::Lab,
+    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+) -> Result<StudyOutput, StudyError> {
+    let profile = |group| Sharing { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
+    let tasks: Vec<Sharing> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
+    let mut alone = lab.all(&tasks).map_err(StudyError::Input)?;
+    let together = alone.split_off(members.len());
+    let classified: Vec<Classified> = groups.into_iter().zip(together).map(|(members, run)| Classified { members, run }).collect();
+    let utilisation: Vec<(usize, f64)> = members.iter().zip(&alone).map(|(app, run)| (*app, run.dram_utilisation())).collect();
+    let title = format!("the classification of {} pairs, compared with {}", classified.len(), published().source);
+    let mut output = StudyOutput::new("cd-search", title);
+    classes::show(&mut output, &classified, &utilisation);
+    Ok(output)
+}
+
+/// Runs the groups whose partition CD-search changed with that partition from the start.
+fn fix(
+    groups: &mut [Group],
+    sms: u32,
+    lab: &warpshard_lab::Lab,
+    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+) -> Result<(), StudyError> {
+    let partitions: Vec<Option<Vec<u32>>> = groups.iter().map(|group| group.partition(sms)).collect();
+    let tasks: Vec<Sharing> = groups
+        .iter()
+        .zip(&partitions)
+        .filter_map(|(group, partition)| {
+            let sms: Vec<String> = partition.as_ref()?.iter().map(u32::to_string).collect();
+            Some(sharing(&group.members, Some(format!("static_partition:sms=[{}]", sms.join(",")))))
+        })
+        .collect();
+    let mut fixed = lab.all(&tasks).map_err(StudyError::Input)?.into_iter();
+    for (group, _) in groups.iter_mut().zip(&partitions).filter(|(_, partition)| partition.is_some()) {
+        group.fixed = fixed.next();
+    }
+    Ok(())
+}
+
+/// Runs the mixed groups with all applications on every SM: under SMK, and under Maestro.
+fn share_sms(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> Sharing) -> Result<(), StudyError> {
+    let interleaved = |members: &Members, policy: &str| {
+        let mut task = sharing(members, Some(policy.to_owned()));
+        for (key, value) in [("gpu.dispatch.sharing", "interleaved"), ("gpu.sm.order", "kernel-gto")] {
+            task.settings.push((key.to_owned(), value.to_owned()));
+        }
+        task
+    };
+    let mixed = || groups.iter().filter(|group| group.is_mixed());
+    let tasks: Vec<Sharing> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
+    let taken = lab.all(&tasks).map_err(StudyError::Input)?;
+    for (group, runs) in groups.iter_mut().filter(|group| group.is_mixed()).zip(taken.chunks_exact(2)) {
+        group.inside = Some(Inside { smk: runs[0].clone(), maestro: runs[1].clone() });
+    }
+    Ok(())
+}
+
+fn configuration(name: Option<&str>) -> Result<Configuration, String> {
+    let Some(name) = name else { return Ok(Configuration::Base) };
+    let known = Configuration::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = Configuration::ALL.iter().map(|(name, _)| *name).collect();
+        format!("--configuration {name}: expected one of {}", names.join(", "))
+    })
+}
+
+fn sms(task: &Sharing) -> Result<u32, String> {
+    Ok(task.machine()?.machine.gpu.sms)
+}

@@ -1,0 +1,159 @@
+//! A run of applications that share the GPU, or of one alone.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::{Loaded, Override};
+use warpshard_energy::Model;
+use warpshard_program::Program;
+use warpshard_workload::{Part, mix};
+use warpshard_report::metrics::Totals;
+use warpshard_lab::Task;
+
+use super::published::Application;
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sharing {
+    pub(super) apps: Vec<&'static Application>,
+    /// A controller, as `--policy` takes it.
+    pub(super) policy: Option<String>,
+    pub(super) machine: &'static str,
+    pub(super) settings: Vec<(String, String)>,
+    /// Core cycles.
+    pub(super) cycles: u64,
+}
+
+/// The first execution of an application, as far as it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Execution {
+    pub(super) instructions: u64,
+    pub(super) cycles: u64,
+}
+
+impl Execution {
+    /// Warp instructions per core cycle.
+    pub(super) fn ipc(self) -> f64 {
+        self.instructions as f64 / self.cycles.max(1) as f64
+    }
+}
+
+/// What the whole machine did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Taken {
+    /// By application.
+    pub(super) apps: Vec<Execution>,
+    pub(super) cycles: u64,
+    pub(super) joules: f64,
+    pub(super) seconds: f64,
+    pub(super) instructions: u64,
+    pub(super) llc_accesses: u64,
+    pub(super) llc_misses: u64,
+    pub(super) dram_bursts: u64,
+    /// Bursts that DRAM could have moved.
+    pub(super) dram_peak: f64,
+    /// Numbers that the controller recorded: cycle, SM (0 for the whole machine), name, value.
+    pub(super) signals: Vec<(u64, u16, String, f64)>,
+}
+
+impl Taken {
+    /// Mean power in watts.
+    pub(super) fn watts(&self) -> f64 {
+        self.joules / self.seconds.max(f64::MIN_POSITIVE)
+    }
+
+    /// The share of DRAM cycles that move data.
+    pub(super) fn dram_utilisation(&self) -> f64 {
+        self.dram_bursts as f64 / self.dram_peak.max(1.0)
+    }
+
+    /// Which applications CD-search took for memory-intensive; empty when the run ended before.
+    pub(super) fn classes(&self) -> Vec<bool> {
+        self.last("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
+    }
+
+    /// The last value of a signal at each SM that has one, by SM.
+    pub(super) fn last(&self, name: &str) -> Vec<(u16, f64)> {
+        let mut all: Vec<(u16, f64)> = Vec::new();
+        for (_, sm, _, value) in self.signals.iter().filter(|(_, _, other, _)| other == name) {
+            match all.iter_mut().find(|(known, _)| known == sm) {
+                Some((_, last)) => *last = *value,
+                None => all.push((*sm, *value)),
+            }
+        }
+        all.sort_by_key(|(sm, _)| *sm);
+        all
+    }
+}
+
+impl Sharing {
+    /// The machine with its settings.
+    ///
+    /// # Errors
+    /// When it is not valid, as a message for the user.
+    pub(super) fn machine(&self) -> Result<Loaded, String> {
+        let set: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
+        crate::machine(self.machine, &set).map_err(|errors| errors.to_string())
+    }
+}
+
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
+        write!(f, "{}", names.join(" + "))?;
+        self.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))?;
+        self.policy.iter().try_for_each(|policy| write!(f, " {policy}"))
+    }
+}
+
+impl Task for Sharing {
+    type Result = Taken;
+
+    fn key(&self) -> Result<String, String> {
+        let mut files = String::new();
+        for app in &self.apps {
+            files += &app.content()?;
+        }
+        let machine = self.machine()?.provenance.to_toml();
+        Ok(format!("sharing {self} {} {machine} {:08x}", self.cycles, crc32fast::hash(files.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Taken, String> {
+        let machine = self.machine()?.machine;
+        let part = |app: &&Application| -> Result<Part, String> {
+            let program = Program::load(Path::new(&app.program), Some(70), &app.parameters).map_err(|error| error.to_string())?;
+            Ok(Part { workload: program.workload().map_err(|error| error.to_string())?, priority: 0 })
+        };
+        let parts = self.apps.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        let again = parts.len() > 1;
+        let workload = Arc::new(mix(parts, again).map_err(|error| error.to_string())?);
+        let controllers = self.policy.iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let options = RunOptions { max_cycles: Some(self.cycles), controllers, ..RunOptions::default() };
+        let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let totals = Totals::of(&outcome.components);
+        let sum = |kind, names: &[&str]| totals.sum(kind, names).unwrap_or(0);
+        let energy = Model::of(&machine)?.map(|model| model.of_run(&outcome));
+        let execution = |app: &warpshard_stats::ApplicationStats| Execution {
+            instructions: app.warp_instructions,
+            cycles: app.ended.unwrap_or(outcome.cycles) - app.launched.unwrap_or(0),
+        };
+        let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
+        let signals = outcome.timeline.iter().filter(|entry| entry.reason.is_empty());
+        Ok(Taken {
+            apps: outcome.applications.iter().map(execution).collect(),
+            cycles: outcome.cycles,
+            joules: energy.as_ref().map_or(0.0, |energy| energy.total()),
+            seconds: energy.as_ref().map_or(0.0, |energy| energy.seconds),
+            instructions: sum("sm", &["warp_instructions"]),
+            llc_accesses: sum("llc", &["accesses"]),
+            llc_misses: sum("llc", &["misses"]),
+            dram_bursts: sum("dram", &["reads", "writes"]),
+            dram_peak: f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks * outcome.cycles as f64,
+            signals: signals.filter_map(|entry| Some((entry.cycle, entry.sm.unwrap_or(0), entry.name.to_owned(), entry.value?))).collect(),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! Dual kernel: Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016.
+
+pub mod control;
+pub mod study;
+
+use warpshard_configs::{File, embedded};
+use warpshard_lab::request::{Study, StudyOption};
+use warpshard_policy::registry::{Policy, parsed};
+
+use super::Paper;
+use control::{CtaTimes, DualKernel};
+
+/// What this paper adds to the program.
+pub const PAPER: Paper = Paper { key: "dual_kernel", title: "Dual kernel", files: FILES, policies: POLICIES, studies: STUDIES };
+
+/// Its machines and kernel models.
+const FILES: &[&[File]] = &[
+    embedded!(Machine, "machines/", ["fermi15-preempt"]),
+];
+
+/// Its controllers.
+const POLICIES: &[Policy] = &[
+    Policy {
+        name: CtaTimes::NAME,
+        help: "records the cycles and instructions of every CTA that ends in the timeline",
+        parameters: &[],
+        build: |table| Ok(Box::new(CtaTimes::new(parsed(CtaTimes::NAME, table)?))),
+    },
+    Policy {
+        name: DualKernel::NAME,
+        help: "takes CTAs away for a kernel of higher priority that arrives, each by draining, switching or flushing (Shieh, 2016)",
+        parameters: DualKernel::PARAMETERS,
+        build: |table| Ok(Box::new(DualKernel::new(parsed(DualKernel::NAME, table)?)?)),
+    },
+];
+
+/// Its studies.
+const STUDIES: &[Study] = &[
+    Study {
+        name: "dual-kernel",
+        summary: "CTAs preempted one by one by a task that arrives, and Chimera, compared with the thesis",
+        machine: "fermi15-preempt",
+        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        otherwise: "its benchmarks, schemes and machine are those of the thesis",
+        sweeps: &["gpu.dispatch.sharing", "gpu.dispatch.share_sm", "gpu.dispatch.switch"],
+        run: study::study,
+    },
+];

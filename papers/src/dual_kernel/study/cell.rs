@@ -1,0 +1,150 @@
+//! A cell of the study: what preemption of a benchmark under a scheme cost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_stats::TimelineEntry;
+use warpshard_lab::Task;
+
+use super::oracle::Chain;
+use super::published::{Scheme, content, published};
+use super::task::{Knowledge, Preempted, Stratum};
+
+/// What was seen at a request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    /// Preemptions: SMs that had CTAs of the benchmark. Of these, the ones that had to take CTAs away, and the ones that exceeded the bound.
+    pub(super) preemptions: u64,
+    pub(super) emptied: u64,
+    pub(super) violations: u64,
+    /// From the request to the end of the task, in core cycles.
+    pub(super) finished: Option<u64>,
+    /// Warp instructions in vain, and those if all victims had been flushed.
+    pub(super) overhead: f64,
+    pub(super) flush_overhead: f64,
+    /// Warp instructions that would have been in vain, too, if late SMs had flushed all their victims.
+    pub(super) late_overhead: f64,
+    /// Victims by technique.
+    pub(super) drained: u64,
+    pub(super) switched: u64,
+    pub(super) flushed: u64,
+    /// The utilisation until the last victim left.
+    pub(super) utilisation: Option<f64>,
+    /// Relative errors of the estimated latency of draining: sum and how many.
+    pub(super) drain_error: (f64, u64),
+    /// Latencies of SMs, in core cycles.
+    pub(super) latencies: Vec<u64>,
+    /// Preemptions by the kernel of the SM's first CTA, by its name.
+    pub(super) kernels: BTreeMap<String, u64>,
+}
+
+/// What preemption of a benchmark cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// The bound in core cycles.
+    pub(super) bound: u64,
+    pub(super) requests: Vec<Seen>,
+}
+
+impl Task for Preempted {
+    type Result = Counts;
+
+    fn key(&self) -> Result<String, String> {
+        let own = &published().own;
+        let machine = self.setup.machine(Some(self.scheme))?.provenance.to_toml();
+        let files = content(&self.benchmark.program)? + &content(&own.task.program)?;
+        let (parameters, task) = (&own.parameters, &own.task);
+        let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
+        let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);
+        Ok(format!("preempt {self} by point {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Counts, String> {
+        let machine = self.setup.machine(Some(self.scheme))?.machine;
+        let per_us = machine.clocks.core.0 / 1000;
+        let workload = self.workload(&machine)?;
+        let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
+        let outcome = if self.scheme == Scheme::Oracle {
+            Chain { cell: self, machine: &machine, per_us }.run()?
+        } else {
+            let controllers = vec![self.policy(per_us, &Knowledge::Estimates)?];
+            let options = RunOptions { max_cycles: Some(self.longest()), controllers, ..RunOptions::default() };
+            simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome
+        };
+        let bound = u64::from(self.bound) * per_us;
+        // The outcome has no rows for the launches of a repeated execution, the workload has.
+        let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
+        let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
+        Ok(counts(&outcome.timeline, bound, kernel))
+    }
+}
+
+impl Task for Stratum {
+    type Result = Counts;
+
+    fn key(&self) -> Result<String, String> {
+        Ok(format!("{} at {:?}", self.cell.key()?, self.arrivals))
+    }
+
+    fn run(&self) -> Result<Counts, String> {
+        let mut all = Counts::default();
+        for at in &self.arrivals {
+            let one = Preempted { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;
+            all.bound = one.bound;
+            all.requests.extend(one.requests);
+        }
+        Ok(all)
+    }
+}
+
+/// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
+pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
+    let ended = |number: u16| kernel(number)?.1;
+    let mut counts = Counts { bound, ..Counts::default() };
+    let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
+        .iter()
+        .filter_map(|entry| Some((entry.cycle, entry.sm, entry.name, entry.value.filter(|_| entry.reason.is_empty())?)))
+        .collect();
+    let starts: Vec<usize> = (0..signals.len()).filter(|at| signals[*at].2 == "request").collect();
+    for (i, &from) in starts.iter().enumerate() {
+        let one = &signals[from..starts.get(i + 1).copied().unwrap_or(signals.len())];
+        let (at, task) = (one[0].0, one[0].3 as u16);
+        let of = |name: &'static str| one.iter().filter(move |signal| signal.2 == name);
+        let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
+        let emptied = of("flush_overhead").count() as u64;
+        let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
+        let mut seen = Seen {
+            preemptions: of("running").count() as u64,
+            emptied,
+            // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
+            violations: latencies.iter().filter(|latency| **latency > bound).count() as u64 + (emptied - latencies.len() as u64),
+            finished: ended(task).map(|end| end.saturating_sub(at)),
+            overhead: sum("overhead"),
+            flush_overhead: sum("flush_overhead"),
+            drained: sum("drained") as u64,
+            switched: sum("switched") as u64,
+            flushed: sum("flushed") as u64,
+            utilisation: of("utilisation").next().map(|signal| signal.3),
+            latencies,
+            ..Seen::default()
+        };
+        for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u16)) {
+            *seen.kernels.entry(name).or_default() += 1;
+        }
+        for (_, sm, _, flush) in of("flush_overhead") {
+            let of_sm = |name| of(name).find(|signal| signal.1 == *sm).map(|signal| signal.3);
+            if of_sm("latency").is_none_or(|latency| latency as u64 > bound) {
+                seen.late_overhead += flush - of_sm("overhead").unwrap_or(0.0).min(*flush);
+            }
+        }
+        for (estimate, latency) in of("drain_estimate").zip(of("drain_latency")) {
+            seen.drain_error.0 += (estimate.3 - latency.3).abs() / latency.3.max(1.0);
+            seen.drain_error.1 += 1;
+        }
+        counts.requests.push(seen);
+    }
+    counts
+}

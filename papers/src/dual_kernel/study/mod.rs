@@ -1,0 +1,98 @@
+//! `study dual-kernel`: a task of higher priority preempts CTAs of benchmarks (Shieh, "Enabling Fast Preemption via Dual-Kernel Support on
+//! GPUs", 2016).
+//!
+//! In: the kernels of the thesis' Table 4.2 as programs. Each benchmark runs alone, which tells how long its CTAs take, and then beside a
+//! task that arrives at random cycles, under Chimera, Chimera with the thesis' estimate, the thesis' scheme and Oracle, with bounds of the
+//! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
+
+mod cell;
+mod figures;
+mod findings;
+mod oracle;
+mod published;
+mod strata;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::iter;
+use std::path::Path;
+use std::sync::Arc;
+
+use warpshard_lab::request::Request;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use figures::{Cell, Figures, Point};
+use findings::Results;
+use published::{Benchmark, Configuration, Scheme, benchmarks, published};
+use task::{Alone, Preempted, Setup, Stratum, TaskAlone, Times};
+
+/// The schemes, in the order of the tables. Chimera with the thesis' estimate is one of Figure 4.3, at its bound alone.
+const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
+
+/// Runs everything.
+///
+/// # Errors
+/// When the programs are not there, an option is wrong, or a run fails.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new("programs").is_dir() {
+        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
+    }
+    let setup =
+        Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::Input)?, settings: request.set.clone() };
+    let parameters = &published().own.parameters;
+    let most = if request.full { parameters.full_most_points } else { parameters.most_points };
+    let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let chosen: Vec<&'static Benchmark> = (1..).zip(benchmarks()).filter(|(number, _)| among(*number)).map(|(_, one)| one).collect();
+    if chosen.is_empty() {
+        return Err(StudyError::Input("--pairs selects no benchmark".into()));
+    }
+    let lab = request.lab();
+    let alone: Vec<Alone> = chosen.iter().map(|benchmark| Alone { setup: setup.clone(), benchmark }).collect();
+    let alone: Vec<Times> = lab.all(&alone).map_err(StudyError::Input)?;
+    let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
+    let (mut tasks, mut further) = (Vec::new(), Vec::new());
+    for (benchmark, times) in chosen.iter().zip(&alone) {
+        let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
+        for (scheme, bound) in cells() {
+            let overwrites = Arc::clone(&overwrites);
+            let cell = Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, at: None, overwrites };
+            further.extend(times.rare(points).into_iter().map(|kernel| Stratum::new(cell.clone(), times, kernel)));
+            tasks.push(cell);
+        }
+    }
+    let counts = lab.all(&tasks).map_err(StudyError::Input)?;
+    let mut further = lab.all(&further).map_err(StudyError::Input)?.into_iter();
+    let per = tasks.len() / chosen.len();
+    let cells = tasks.iter().zip(counts);
+    let mut figures = cells.zip(alone.iter().flat_map(|times| iter::repeat_n(times, per))).map(|((task, counts), times)| {
+        let rare = times.rare(task.points);
+        let further = further.by_ref().take(rare.len()).collect();
+        (Cell { scheme: task.scheme, bound: task.bound }, Figures::new(task.benchmark, times, &rare, counts, further))
+    });
+    let mut points = Vec::new();
+    for (benchmark, times) in chosen.iter().zip(&alone) {
+        points.push(Point { benchmark, times: times.clone(), figures: figures.by_ref().take(per).collect() });
+    }
+    let results = Results { configuration: setup.configuration, task_alone, points };
+    let mut output =
+        StudyOutput::new("dual-kernel", format!("CTAs preempted by a task that arrives, compared with {}", published().source));
+    findings::show(&mut output, &results);
+    Ok(output)
+}
+
+/// Schemes and bounds of a benchmark.
+fn cells() -> impl Iterator<Item = (Scheme, u32)> {
+    let bounds = &published().own.parameters.bounds;
+    let tightest = bounds.iter().min().copied();
+    let all = SCHEMES.into_iter().flat_map(|scheme| bounds.iter().map(move |bound| (scheme, *bound)));
+    all.filter(move |(scheme, bound)| *scheme != Scheme::ChimeraPlus || Some(*bound) == tightest)
+}
+
+fn configuration(name: Option<&str>) -> Result<Configuration, String> {
+    let Some(name) = name else { return Ok(Configuration::Base) };
+    let known = Configuration::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = Configuration::ALL.iter().map(|(name, _)| *name).collect();
+        format!("--configuration {name}: expected one of {}", names.join(", "))
+    })
+}

@@ -1,0 +1,183 @@
+//! Figures of arrivals that are drawn by stratum.
+//!
+//! Arrivals are uniform over the time of a benchmark, and a kernel with little of it is hardly ever hit. Such a kernel is a *stratum* with arrivals of
+//! its own, uniform over its time; what is left of the time is the first stratum. A mean is that of the strata, each with its share of the time
+//! as its weight, so that it is that of an arrival which is uniform over the whole time, however many there are of each stratum. (Cochran, Sampling Techniques,
+//! chapter 5; ratios are his combined ratio estimates, 6.11.)
+
+use warpshard_base::Rng;
+
+/// So many cycles, uniformly random in the spans, in ascending order.
+pub(super) fn within(spans: &[(u64, u64)], count: u32, rng: &mut Rng) -> Vec<u64> {
+    let all: u64 = spans.iter().map(|(from, to)| to - from).sum();
+    let place = |mut at: u64| {
+        for (from, to) in spans {
+            if at < to - from {
+                return Some(from + at);
+            }
+            at -= to - from;
+        }
+        None
+    };
+    let mut cycles: Vec<u64> = (0..count).filter_map(|_| place(rng.below(all))).collect();
+    cycles.sort_unstable();
+    cycles
+}
+
+/// A row of a sample.
+#[derive(Clone, Debug, PartialEq)]
+struct Row<T> {
+    stratum: usize,
+    weight: f64,
+    one: T,
+}
+
+/// What was seen at arrivals, with their weights: 1 in the mean.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample<T> {
+    rows: Vec<Row<T>>,
+}
+
+impl<T> Sample<T> {
+    /// Of arrivals with the number of their stratum, of which each has a share of the time. Strata without arrivals leave theirs to the others.
+    pub(super) fn new(all: Vec<(usize, T)>, shares: &[f64]) -> Self {
+        let mut counts = vec![0u32; shares.len()];
+        all.iter().for_each(|(stratum, _)| counts[*stratum] += 1);
+        let hit = || shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
+        let (time, arrivals) = (hit().map(|(share, _)| share).sum::<f64>(), all.len() as f64);
+        let weight = |stratum: usize| shares[stratum] / time / (f64::from(counts[stratum]) / arrivals);
+        // Of one stratum all weights are exactly 1.
+        let one = hit().count() == 1;
+        let row = |(stratum, row): (usize, T)| Row { stratum, weight: if one { 1.0 } else { weight(stratum) }, one: row };
+        Self { rows: all.into_iter().map(row).collect() }
+    }
+
+    /// What was seen at each arrival.
+    pub(super) fn each(&self) -> impl Iterator<Item = &T> {
+        self.rows.iter().map(|row| &row.one)
+    }
+
+    /// The weighted sum of a number.
+    pub(super) fn sum(&self, of: impl Fn(&T) -> f64) -> f64 {
+        self.rows.iter().map(|row| row.weight * of(&row.one)).sum()
+    }
+
+    /// The ratio of two sums; none where there is nothing of the second.
+    pub(super) fn ratio(&self, part: impl Fn(&T) -> f64, whole: impl Fn(&T) -> f64) -> Option<f64> {
+        let whole = self.sum(whole);
+        (whole > 0.0).then(|| self.sum(part) / whole)
+    }
+
+    /// Half the width of the interval of 95 % of a ratio: deviations from it are taken about their mean in each stratum.
+    pub(super) fn spread(&self, part: impl Fn(&T) -> f64, whole: impl Fn(&T) -> f64) -> Option<f64> {
+        let ratio = self.ratio(&part, &whole)?;
+        let strata = self.rows.iter().map(|row| row.stratum).max().map_or(0, |last| last + 1);
+        let mut variance = 0.0;
+        for stratum in 0..strata {
+            let rows: Vec<&Row<T>> = self.rows.iter().filter(|row| row.stratum == stratum).collect();
+            let Some(weight) = rows.first().map(|row| row.weight) else { continue };
+            if rows.len() < 2 {
+                return None;
+            }
+            let (count, deviation) = (rows.len() as f64, |row: &&Row<T>| part(&row.one) - ratio * whole(&row.one));
+            let mean = rows.iter().map(deviation).sum::<f64>() / count;
+            let squares = rows.iter().map(|row| (deviation(row) - mean).powi(2)).sum::<f64>();
+            variance += weight.powi(2) * squares * count / (count - 1.0);
+        }
+        Some(1.96 * variance.sqrt() / self.sum(whole))
+    }
+
+    /// The value below which a share of the weight of all values is.
+    pub(super) fn quantile(&self, values: impl Fn(&T) -> Vec<f64>, share: f64) -> Option<f64> {
+        let mut all: Vec<(f64, f64)> =
+            self.rows.iter().flat_map(|row| values(&row.one).into_iter().map(|value| (value, row.weight)).collect::<Vec<_>>()).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let wanted = share * all.iter().map(|(_, weight)| weight).sum::<f64>();
+        let first = |enough: &dyn Fn(f64) -> bool| {
+            let mut below = 0.0;
+            let reached = |(_, weight): &&(f64, f64)| {
+                below += weight;
+                enough(below)
+            };
+            all.iter().find(reached).or(all.last()).map(|(value, _)| *value)
+        };
+        // The middle of two values where the share lies between them.
+        Some((first(&|below| below >= wanted)? + first(&|below| below > wanted)?) / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first number, and 1.
+    fn mean(sample: &Sample<f64>) -> f64 {
+        sample.ratio(|one| *one, |_| 1.0).unwrap()
+    }
+
+    #[test]
+    fn cycles_are_uniform_in_the_spans() {
+        let spans = [(100, 200), (1000, 1300)];
+        let cycles = within(&spans, 4000, &mut Rng::keyed(1, &[]));
+        assert!(cycles.iter().all(|at| spans.iter().any(|(from, to)| (from..to).contains(&at))) && cycles.is_sorted());
+        let first = cycles.iter().filter(|at| **at < 200).count();
+        assert!((900..1100).contains(&first), "a quarter of them: {first}");
+        assert_eq!((cycles.len(), cycles.last()), (4000, Some(&1299)));
+        assert_eq!(within(&[(7, 8)], 2, &mut Rng::keyed(1, &[])), [7, 7]);
+    }
+
+    #[test]
+    fn weights_are_1_in_the_mean_and_a_stratum_without_arrivals_has_none() {
+        let sample = Sample::new(vec![(0, ()), (1, ()), (1, ()), (1, ())], &[0.9, 0.1]);
+        assert!((sample.sum(|()| 1.0) - 4.0).abs() < 1e-12);
+        assert!((sample.rows[0].weight - 3.6).abs() < 1e-12 && (sample.rows[3].weight - 0.4 / 3.0).abs() < 1e-12);
+        assert!(Sample::new(vec![(0, ()), (0, ())], &[0.7, 0.3]).rows.iter().all(|row| row.weight == 1.0));
+    }
+
+    #[test]
+    fn the_mean_over_all_draws_is_the_mean_of_the_time() {
+        // A benchmark of ten cycles, the last two of a rare kernel: two arrivals in the first stratum, three in the second.
+        let (common, rare) = ([1.0, 4.0, 2.0, 2.0, 0.0, 7.0, 1.0, 3.0], [30.0, 50.0]);
+        let (mut estimates, mut plain) = (Vec::new(), Vec::new());
+        for (a, b) in common.iter().flat_map(|a| common.iter().map(move |b| (*a, *b))) {
+            for draws in 0..8 {
+                let of = |bit: usize| (1, rare[draws >> bit & 1]);
+                let all = vec![(0, a), (0, b), of(0), of(1), of(2)];
+                plain.push(all.iter().map(|(_, one)| one).sum::<f64>() / 5.0);
+                estimates.push(mean(&Sample::new(all, &[0.8, 0.2])));
+            }
+        }
+        let whole = (common.iter().sum::<f64>() + rare.iter().sum::<f64>()) / 10.0;
+        let average = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+        assert!((average(&estimates) - whole).abs() < 1e-9, "{} {whole}", average(&estimates));
+        assert!(average(&plain) > 2.0 * whole, "without weights the rare kernel would count too much");
+    }
+
+    #[test]
+    fn arrivals_in_proportion_to_the_time_have_the_plain_mean() {
+        let all = [3.0, 1.0, 2.0, 8.0];
+        let strata = Sample::new(all.iter().enumerate().map(|(i, one)| (usize::from(i == 3), *one)).collect(), &[0.75, 0.25]);
+        let plain = Sample::new(all.iter().map(|one| (0, *one)).collect(), &[1.0]);
+        assert!((mean(&strata) - 3.5).abs() < 1e-12 && (mean(&plain) - 3.5).abs() < 1e-12);
+        assert_eq!([0.25, 0.5, 0.9].map(|share| strata.quantile(|one| vec![*one], share)), [1.5, 2.5, 8.0].map(Some));
+        assert_eq!(strata.quantile(|_| Vec::new(), 0.5), None);
+    }
+
+    #[test]
+    fn the_spread_is_that_of_each_stratum_by_the_square_of_its_share() {
+        // By hand: means of 2 and 10 with variances of a draw of 2 and 8, so those of the means are 1 and 4.
+        let all = || vec![(0, 1.0), (0, 3.0), (1, 8.0), (1, 12.0)];
+        let sample = Sample::new(all(), &[0.9, 0.1]);
+        assert!((mean(&sample) - 2.8).abs() < 1e-12);
+        let spread = sample.spread(|one| *one, |_| 1.0).unwrap();
+        assert!((spread - 1.96 * (0.81f64 * 1.0 + 0.01 * 4.0).sqrt()).abs() < 1e-12, "{spread}");
+        // What strata differ by does not count, as it does where the same arrivals are of one stratum.
+        let one = Sample::new(all().into_iter().map(|(_, one)| (0, one)).collect(), &[1.0]).spread(|one| *one, |_| 1.0).unwrap();
+        assert!((one - 1.96 * (74.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-9, "{one}");
+        assert_eq!(
+            Sample::new(vec![(0, 1.0), (0, 2.0), (1, 1.0)], &[0.5, 0.5]).spread(|one| *one, |_| 1.0),
+            None,
+            "one arrival has no spread"
+        );
+    }
+}

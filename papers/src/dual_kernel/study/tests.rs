@@ -1,0 +1,190 @@
+//! Figures of hand-made runs, and the page.
+
+use super::cell::{Counts, Seen, counts};
+use super::*;
+use warpshard_stats::TimelineEntry;
+
+fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> TimelineEntry {
+    TimelineEntry { cycle, controller: "dual_kernel".into(), sm, name, value: Some(value), reason: String::new() }
+}
+
+#[test]
+fn a_timeline_is_counted_by_request() {
+    let mut timeline = vec![
+        entry(1000, None, "request", 4.0),
+        entry(1000, Some(0), "running", 1.0),
+        entry(1000, Some(0), "drained", 1.0),
+        entry(1000, Some(0), "flushed", 2.0),
+        entry(1000, Some(0), "flush_overhead", 500.0),
+        entry(1000, Some(1), "running", 1.0),
+        entry(1000, Some(1), "flush_overhead", 100.0),
+        entry(1000, Some(2), "running", 2.0),
+        entry(1400, Some(0), "drain_estimate", 300.0),
+        entry(1400, Some(0), "drain_latency", 200.0),
+        entry(1400, Some(0), "latency", 250.0),
+        entry(1400, Some(0), "overhead", 90.0),
+        entry(1400, None, "utilisation", 0.5),
+        entry(9000, None, "request", 5.0),
+        entry(9000, Some(0), "running", 1.0),
+        entry(9000, Some(0), "flush_overhead", 200.0),
+        entry(9400, Some(0), "latency", 350.0),
+        entry(9400, Some(0), "overhead", 200.0),
+        entry(20_000, None, "request", 6.0),
+    ];
+    // Rows of decisions are not figures of the ledger.
+    timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
+    let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
+    let got = counts(&timeline, 300, kernel);
+    let of =
+        |all: &[(&str, u64)]| all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<std::collections::BTreeMap<_, _>>();
+    let kernels: Vec<_> = got.requests.iter().map(|seen| seen.kernels.clone()).collect();
+    assert_eq!(kernels, [of(&[("k1", 2), ("k2", 1)]), of(&[("k1", 1)]), of(&[])]);
+    let numbers: Vec<_> = got.requests.iter().map(|seen| (seen.preemptions, seen.violations, seen.overhead, seen.flush_overhead)).collect();
+    // SM 1 of the first request has no latency; the second request is above the bound.
+    assert_eq!(numbers, [(3, 1, 90.0, 600.0), (1, 1, 200.0, 200.0), (0, 0, 0.0, 0.0)]);
+    // SM 2 of the first request has room.
+    assert_eq!(got.requests.iter().map(|seen| seen.emptied).collect::<Vec<_>>(), [2, 1, 0]);
+    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
+    assert_eq!(got.requests.iter().map(|seen| seen.late_overhead).collect::<Vec<_>>(), [100.0, 0.0, 0.0]);
+    let first = &got.requests[0];
+    assert_eq!((first.drained, first.flushed, first.switched), (1, 2, 0));
+    assert_eq!(got.requests.iter().map(|seen| seen.finished).collect::<Vec<_>>(), [Some(3000), Some(3000), None]);
+    assert_eq!((first.utilisation, first.drain_error), (Some(0.5), (0.5, 1)));
+    let times = Times { shares: vec![1.0], ..Times::default() };
+    let got = Figures::new(&benchmarks()[0], &times, &[], got, Vec::new());
+    // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
+    let spread = got.overhead_spread().unwrap();
+    assert!((spread - 100.0 * 1.96 * (2.0f64 * 127.5 * 127.5 * 1.5).sqrt() / 800.0).abs() < 1e-9, "{spread}");
+    assert_eq!((got.violation_rate(), got.late_rate(), got.overhead_rate()), (Some(50.0), Some(100.0), Some(36.25)));
+    assert_eq!((got.missed_rate(2700.0), got.missed_rate(2699.0).map(f64::round)), (Some(0.0), Some(67.0)));
+    assert_eq!((got.median_finish(), got.mean_utilisation()), (Some(3000.0), Some(50.0)));
+}
+
+#[test]
+fn a_rare_kernel_has_arrivals_of_its_own_and_counts_by_its_time() {
+    let bfs = benchmarks().iter().find(|one| one.name == "bfs").unwrap();
+    let spans = vec![vec![(80, 9580)], vec![(9580, 10_000), (10_100, 10_180)]];
+    let times = Times { cycles: 10_180, kernels: vec![(1, 5000.0, 1.0, 1); 2], shares: vec![0.95, 0.05], spans, ..Times::default() };
+    assert_eq!((times.rare(70), times.rare(267)), (vec![1], Vec::new()), "20 and 13.35 arrivals are enough for 200 preemptions");
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let cell = Preempted {
+        setup,
+        benchmark: bfs,
+        scheme: Scheme::Dual,
+        bound: 2,
+        points: 70,
+        window: 20_000,
+        at: None,
+        overwrites: Arc::default(),
+    };
+    let stratum = Stratum::new(cell, &times, 1);
+    assert_eq!((stratum.kernel.as_str(), stratum.arrivals.len()), ("advance", 18));
+    assert!(stratum.arrivals.iter().all(|at| (9580..10_000).contains(at) || (10_100..10_180).contains(at)), "{:?}", stratum.arrivals);
+    let one = Preempted { at: Some(9600), ..stratum.cell };
+    assert_eq!((one.arrivals(), one.longest()), (vec![warpshard_base::Cycle(9600)], 209_600));
+
+    let seen = |kernel: &str, violations| Seen {
+        preemptions: 10,
+        violations,
+        kernels: [(kernel.to_owned(), 10)].into_iter().filter(|(name, _)| !name.is_empty()).collect(),
+        ..Seen::default()
+    };
+    let windows = Counts { bound: 2800, requests: vec![seen("visit", 1), seen("visit", 3), seen("advance", 9), seen("", 2)] };
+    // The last of these found no CTA of it, so it does not count.
+    let further = Counts { bound: 2800, requests: vec![seen("advance", 5), seen("advance", 10), seen("", 10)] };
+    let figures = Figures::new(bfs, &times, &[1], windows, vec![further]);
+    assert_eq!(figures.count(|_| 1), 6);
+    // 20 % of the preemptions in 95 % of the time, 80 % in the rest.
+    assert!((figures.violation_rate().unwrap() - 23.0).abs() < 1e-9, "{:?}", figures.violation_rate());
+}
+
+#[test]
+fn so_many_arrivals_are_expected_while_each_kernel_runs() {
+    let kernels = vec![(1, 5000.0, 1.0, 1); 2];
+    let points = |cycles: u64, shares: [f64; 2], most: u32| {
+        Times { cycles, kernels: kernels.clone(), shares: shares.to_vec(), ..Times::default() }.points(most)
+    };
+    // A window has 20,000 cycles; 18 arrivals for each kernel.
+    assert_eq!(points(100_000, [1.0, 1.0], 1000), 18);
+    assert_eq!(points(100_000, [0.75, 0.25], 1000), 72);
+    assert_eq!(points(100_000, [0.75, 0.0], 1000), 1000, "one that takes no time is not reached");
+    assert_eq!(points(2_010_000, [0.5, 0.5], 1000), 101, "the benchmark is executed once");
+}
+
+/// Results in which every scheme has these violations and overheads in percent, of 100 preemptions at each bound.
+fn results(configuration: Configuration, of: impl Fn(Scheme) -> (u64, f64)) -> Results {
+    let times = Times { shares: vec![1.0], ..Times::default() };
+    let figures = |(scheme, bound): (Scheme, u32)| {
+        let (violations, overhead) = of(scheme);
+        let seen = Seen { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..Seen::default() };
+        let seen = Seen { utilisation: Some(if scheme.shares_sms() { 0.9 } else { 0.3 }), ..seen };
+        let counts = Counts { bound: 2800, requests: vec![seen] };
+        (Cell { scheme, bound }, Figures::new(&benchmarks()[0], &times, &[], counts, Vec::new()))
+    };
+    let point = Point { benchmark: &benchmarks()[0], times: times.clone(), figures: cells().map(figures).collect() };
+    Results { configuration, task_alone: 1000.0, points: vec![point] }
+}
+
+#[test]
+fn every_published_value_is_compared_and_the_order_is_graded() {
+    let graded = |of: fn(Scheme) -> (u64, f64)| {
+        let mut output = StudyOutput::new("dual-kernel", String::new());
+        findings::show(&mut output, &results(Configuration::Base, of));
+        output
+    };
+    let ordered = graded(|scheme| match scheme {
+        Scheme::Oracle => (6, 30.0),
+        Scheme::Dual => (8, 50.0),
+        Scheme::Chimera | Scheme::ChimeraPlus => (14, 67.0),
+    });
+    assert_eq!(ordered.compared().1.len(), published().values.len());
+    let ours = ordered.compared().1.iter().find(|row| row[0].starts_with("violations at 2 us, dual kernel"));
+    assert!(ours.is_some_and(|row| row.iter().any(|cell| cell == "8.00")), "{ours:?}");
+    let verdict = |output: &StudyOutput, figure: &str| {
+        let row = output.compared().1.iter().find(|row| row[0].starts_with(figure)).cloned();
+        row.unwrap_or_default().iter().any(|cell| cell == "holds")
+    };
+    assert!(verdict(&ordered, "violations: Oracle") && verdict(&ordered, "overhead: Oracle") && verdict(&ordered, "utilisation"));
+    let reversed = graded(|scheme| if scheme == Scheme::Oracle { (20, 80.0) } else { (10, 50.0) });
+    assert!(!verdict(&reversed, "violations: Oracle") && !verdict(&reversed, "overhead: Oracle"));
+    let mut other = StudyOutput::new("dual-kernel", String::new());
+    findings::show(&mut other, &results(Configuration::Wide, |_| (1, 1.0)));
+    assert!(other.compared().1.is_empty());
+}
+
+#[test]
+fn an_unknown_configuration_is_refused() {
+    assert_eq!(configuration(None), Ok(Configuration::Base));
+    assert_eq!(configuration(Some("deep")).unwrap_err(), "--configuration deep: expected one of base, traffic, wide, compiled, beyond");
+}
+
+#[test]
+fn an_sm_holds_as_many_ctas_of_each_kernel_as_table_4_2_says() {
+    use warpshard_chip::{RunOptions, simulate};
+    use warpshard_program::Program;
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let machine = setup.machine(Some(Scheme::Dual)).unwrap().machine;
+    for benchmark in benchmarks() {
+        let mut program = Program::load(Path::new(&benchmark.program), Some(70), &[]).unwrap().workload().unwrap();
+        for kernel in &mut program.kernels {
+            let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name).expect("the table has all kernels");
+            assert_eq!(kernel.info.threads_per_cta().next_multiple_of(32), row.threads, "{} {}", benchmark.name, row.kernel);
+            (kernel.info.registers, kernel.info.shared_bytes) = (row.registers / row.threads, row.shared);
+        }
+        let run = simulate(&machine, &Arc::new(program), RunOptions { max_cycles: Some(1), ..RunOptions::default() }).unwrap();
+        for row in &benchmark.kernels {
+            let kernel = run.outcome.kernels.iter().find(|kernel| kernel.name == row.kernel);
+            assert_eq!(kernel.map(|kernel| kernel.ctas_per_sm), Some(row.ctas), "{} {}", benchmark.name, row.kernel);
+        }
+    }
+}
+
+#[test]
+fn the_page_has_the_instructions_that_the_program_issues_now() {
+    use warpshard_lab::Task;
+    let page = std::fs::read_to_string("docs/validation/dual-kernel.md").unwrap();
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let cycles = TaskAlone { setup }.run().unwrap();
+    let sentence = format!("The task alone takes {cycles:.0} core cycles");
+    assert!(page.contains(&sentence), "docs/validation/dual-kernel.md is stale, run the study again: {sentence}");
+}

@@ -1,0 +1,58 @@
+//! CPU+GPU concurrency: Kayiran et al., "Managing GPU Concurrency in Heterogeneous Architectures", MICRO 2014.
+
+pub mod control;
+pub mod study;
+
+use warpshard_configs::{File, embedded};
+use warpshard_lab::request::{Study, StudyOption};
+use warpshard_policy::registry::{Policy, parsed};
+
+use super::Paper;
+use control::{CmBal, CmCpu};
+
+/// What this paper adds to the program.
+pub const PAPER: Paper = Paper { key: "hetero", title: "CPU+GPU concurrency", files: FILES, policies: POLICIES, studies: STUDIES };
+
+/// Its machines and kernel models.
+const FILES: &[&[File]] = &[
+    embedded!(Machine, "machines/", ["hetero", "hetero-2", "hetero-6", "hetero-small"]),
+    embedded!(Model, "models/", "hetero/", ["bfs", "blk", "bp", "hot", "iix", "mm", "mst", "mum", "path", "pvc", "pvr", "sp", "sssp"]),
+];
+
+/// Its controllers.
+const POLICIES: &[Policy] = &[
+    Policy {
+        name: CmBal::NAME,
+        help: "a warp limit per SM from the memory side's congestion and the SM's own stalls (hetero, Section 4.2)",
+        parameters: CmBal::PARAMETERS,
+        build: |table| Ok(Box::new(CmBal::new(parsed(CmBal::NAME, table)?)?)),
+    },
+    Policy {
+        name: CmCpu::NAME,
+        help: "one warp limit for all SMs from the memory side's congestion (hetero, Section 4.1)",
+        parameters: CmCpu::PARAMETERS,
+        build: |table| Ok(Box::new(CmCpu::new(parsed(CmCpu::NAME, table)?)?)),
+    },
+];
+
+/// Its studies.
+const STUDIES: &[Study] = &[
+    Study {
+        name: "hetero",
+        summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and static warp limits with CPU applications, compared with the paper",
+        machine: "hetero",
+        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Longest, StudyOption::Scale, StudyOption::Pairs],
+        otherwise: "its chips and schemes are those of the paper; --set changes values of all chips",
+        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions", "gpu.sm.ccws.enabled"],
+        run: study::concurrency::study,
+    },
+    Study {
+        name: "hetero-directions",
+        summary: "interference, warp limits and partitions of the CPU+GPU chip, compared with the paper",
+        machine: "hetero",
+        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Windows, StudyOption::Longest],
+        otherwise: "it sweeps static warp limits and partitions, which are what the paper states figures of",
+        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
+        run: study::study,
+    },
+];

@@ -1,0 +1,50 @@
+//! How `configs/workloads/hetero/pairs.toml` was drawn, so that it can be drawn again.
+//!
+//! In: the applications of Table II with their types, the pairs that the paper's text names. Out: 36 pairs and their seed.
+
+use warpshard_base::Rng;
+
+use super::super::published::{Application, applications};
+use super::pairs::{GPU_TYPES, Pair, all, drawn_from};
+
+/// The mixes of Table IV.
+const MIXES: [&str; 6] = ["L1", "L2", "M1", "M2", "H1", "H2"];
+/// Applications of a type that a mix is paired with.
+const PER_TYPE: usize = 2;
+
+/// Section 5: each mix with two applications of each GPU type, drawn without putting back.
+fn draw(seed: u64, applications: &[Application]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (m, mix) in MIXES.into_iter().enumerate() {
+        for (t, kind) in GPU_TYPES.into_iter().enumerate() {
+            let mut rng = Rng::keyed(seed, &[m as u64, t as u64]);
+            let mut left: Vec<&Application> = applications.iter().filter(|application| application.kind == kind).collect();
+            for _ in 0..PER_TYPE {
+                let drawn = left.remove(rng.below(left.len() as u64) as usize);
+                pairs.push(Pair { gpu: drawn.name.clone(), mix: mix.to_owned() });
+            }
+        }
+    }
+    pairs
+}
+
+/// The first seed from 1 on whose draw contains the pairs that the paper's text names and every application, with the draw.
+fn first_draw(named: &[Pair], applications: &[Application]) -> (u64, Vec<Pair>) {
+    let mut draws = (1..).map(|seed| (seed, draw(seed, applications)));
+    let used = |pairs: &[Pair], application: &Application| pairs.iter().any(|pair| pair.gpu == application.name);
+    let fits = |pairs: &[Pair]| named.iter().all(|pair| pairs.contains(pair)) && applications.iter().all(|one| used(pairs, one));
+    draws.find(|(_, pairs)| fits(pairs)).unwrap_or_default()
+}
+
+#[test]
+fn the_recorded_pairs_are_the_first_draw_with_the_pairs_that_the_paper_names() {
+    let (recorded, named) = drawn_from();
+    let (seed, pairs) = first_draw(named, applications());
+    let listing: String = pairs.iter().map(|pair| format!("  {{ gpu = \"{}\", mix = \"{}\" }},\n", pair.gpu, pair.mix)).collect();
+    assert_eq!((recorded, all()), (seed, pairs.as_slice()), "seed {seed}:\n{listing}");
+}
+
+#[test]
+fn another_seed_draws_other_pairs() {
+    assert_ne!(draw(1, applications()), draw(2, applications()));
+}

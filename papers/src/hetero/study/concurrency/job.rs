@@ -1,0 +1,334 @@
+//! One run: a GPU application, what the CPU cores do, a scheme and a system; and its measurements.
+//!
+//! A GPU application that has ended begins again: the paper states how long it is measured and not what follows, and CPU applications
+//! are to run with it all the time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_base::KernelIndex;
+use warpshard_chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
+use warpshard_config::{Loaded, Machine, Override};
+use warpshard_workload::{Command, Workload};
+use warpshard_stats::{Outcome, TimelineEntry};
+
+use super::scheme::{Scheme, System};
+use super::span::{Counts, Goals, STEP, Span, Total};
+use warpshard_lab::Task;
+
+/// Times that a GPU application is begun, at most; more than the longest run needs.
+const PASSES: usize = 200;
+/// Launches that are put into a run, at most.
+const LAUNCHES: usize = 20_000;
+/// Places of a run's series of limits.
+const SLICES: u64 = 100;
+
+/// What the CPU cores do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) enum Cpus {
+    /// Nothing.
+    Off,
+    /// One application, on the first core.
+    One(String),
+    /// A mix of Table IV.
+    Mix(String),
+}
+
+/// How long runs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Lengths {
+    /// Instructions of the slowest CPU core before the GPU begins.
+    pub(super) warm: u64,
+    /// Instructions of the slowest CPU core, from its start, at which the CPU cores have been measured.
+    pub(super) cpu: u64,
+    /// Warp instructions of the GPU application.
+    pub(super) gpu: u64,
+    /// Warp instructions and core cycles with which both it has been measured, too.
+    pub(super) gpu_enough: (u64, u64),
+    /// Core cycles after which the span is cut.
+    pub(super) longest: Option<u64>,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Job {
+    /// The chip.
+    pub(super) system: System,
+    /// The CPU cores.
+    pub(super) cpus: Cpus,
+    /// The GPU application, as Table II abbreviates it; without one the SMs are idle.
+    pub(super) gpu: Option<String>,
+    /// How its concurrency is managed.
+    pub(super) scheme: Scheme,
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gpu = self.gpu.as_deref().unwrap_or("no GPU");
+        match &self.cpus {
+            Cpus::Off => write!(f, "{gpu} alone")?,
+            Cpus::One(name) => write!(f, "{name} alone")?,
+            Cpus::Mix(mix) => write!(f, "{gpu} with {mix}")?,
+        }
+        write!(f, ", {}, {}", self.scheme, self.system)
+    }
+}
+
+/// Measurements of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    /// What was counted.
+    pub(super) counts: Counts,
+    /// The applications of the CPU cores.
+    pub(super) applications: Vec<String>,
+    /// The mean limit of warps over the SMs and the span.
+    pub(super) limit: f64,
+    /// The mean limit over the SMs, in as many equal parts of the span as it has steps, but at most 100.
+    pub(super) limits: Vec<f64>,
+    /// SMs, warp slots of an SM and DRAM cycles per core cycle over all channels.
+    pub(super) chip: (u32, u32, f64),
+}
+
+impl Measured {
+    /// Warp instructions of the GPU application per core cycle.
+    pub(super) fn gpu_ipc(&self) -> f64 {
+        ratio(self.counts.gpu_issued, self.counts.gpu_cycles)
+    }
+
+    /// The same over the whole span, which is as long as the slowest CPU core takes.
+    pub(super) fn gpu_ipc_throughout(&self) -> f64 {
+        ratio(self.counts.total(Total::Issued), self.counts.cycles)
+    }
+
+    /// Application and instructions per cycle of every CPU core.
+    pub(super) fn cores(&self) -> impl Iterator<Item = (&str, f64)> {
+        let ipc = |core: &super::span::Core| ratio(core.instructions, core.cycles);
+        self.applications.iter().map(String::as_str).zip(self.counts.cores.iter().map(ipc))
+    }
+
+    /// A sum over the span per core cycle.
+    pub(super) fn per_cycle(&self, total: Total) -> f64 {
+        ratio(self.counts.total(total), self.counts.cycles)
+    }
+
+    /// `stall_gpu` of a mean SM in an interval of 1024 cycles, from 0 to 2048 for two schedulers.
+    pub(super) fn stall_gpu(&self) -> f64 {
+        self.per_cycle(Total::StallGpu) * STEP as f64 / f64::from(self.chip.0.max(1))
+    }
+
+    /// Scheduler cycles without an issue per warp instruction.
+    pub(super) fn stall_gpu_per_instruction(&self) -> f64 {
+        ratio(self.counts.total(Total::StallGpu), self.counts.total(Total::Issued))
+    }
+
+    /// Misses of the L2 per thousand instructions, over all CPU cores together.
+    pub(super) fn mpki(&self) -> f64 {
+        let sum = |of: fn(&super::span::Core) -> u64| self.counts.cores.iter().map(of).sum::<u64>();
+        1000.0 * ratio(sum(|core| core.reads), sum(|core| core.instructions))
+    }
+
+    /// Mean cycles of a CPU core from sending a read to its answer.
+    pub(super) fn read_latency(&self) -> f64 {
+        ratio(self.counts.total(Total::ReadCycles), self.counts.total(Total::Reads))
+    }
+
+    /// Share of DRAM cycles in which data moves.
+    pub(super) fn bandwidth(&self) -> f64 {
+        self.per_cycle(Total::DramBusy) / self.chip.2.max(f64::MIN_POSITIVE)
+    }
+
+    /// Resident warps of a mean SM.
+    pub(super) fn resident(&self) -> f64 {
+        self.per_cycle(Total::WarpCycles) / f64::from(self.chip.0.max(1))
+    }
+
+    /// Warps of a mean SM that may issue: its limit, or those that are there if they are fewer.
+    pub(super) fn active_warps(&self) -> f64 {
+        self.limit.min(self.resident())
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+/// The model of a GPU application.
+pub(super) fn model_name(application: &str) -> String {
+    format!("hetero/{}", application.to_lowercase())
+}
+
+/// A job with the lengths and settings of the study.
+#[derive(Clone, Debug)]
+pub(super) struct JobTask<'a> {
+    pub(super) job: Job,
+    pub(super) lengths: Lengths,
+    pub(super) overrides: &'a [Override],
+}
+
+impl fmt::Display for JobTask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.job.fmt(f)
+    }
+}
+
+impl Task for JobTask<'_> {
+    type Result = Measured;
+
+    fn key(&self) -> Result<String, String> {
+        let Self { job, lengths, .. } = self;
+        let loaded = job.load(self.overrides)?;
+        let applications = job.applications(&loaded.machine)?;
+        let text = job.gpu.as_ref().and_then(|gpu| crate::catalogue().model_text(&model_name(gpu))).unwrap_or("no GPU");
+        Ok(format!("{}\n{lengths:?}\n{applications:?}\n{text}\n{}", job.scheme.key(), loaded.provenance.to_toml()))
+    }
+
+    fn run(&self) -> Result<Measured, String> {
+        let loaded = self.job.load(self.overrides)?;
+        self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?)
+    }
+}
+
+impl Job {
+    fn load(&self, overrides: &[Override]) -> Result<Loaded, String> {
+        let of = [self.system.overrides(), self.scheme.overrides()].concat();
+        let own = of.iter().map(|(key, value)| Override::new(*key, value.as_str()));
+        let overrides: Vec<Override> = overrides.iter().cloned().chain(own).collect();
+        crate::machine(self.system.machine(), &overrides).map_err(|errors| errors.to_string())
+    }
+
+    fn applications(&self, machine: &Machine) -> Result<Vec<CpuApplication>, String> {
+        let names = match &self.cpus {
+            Cpus::Off => Vec::new(),
+            Cpus::One(name) => vec![name.clone()],
+            Cpus::Mix(mix) => vec![format!("@{mix}")],
+        };
+        CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count))
+    }
+
+    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {
+        let (workload, pass) = self.workload()?;
+        let (send, result) = crossbeam_channel::unbounded();
+        let Lengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
+        let goals = Goals { warm, cpu, gpu, gpu_enough, pass, longest };
+        let mut controllers = self.scheme.controllers()?;
+        controllers.push(Box::new(Span::new(goals, send)));
+        // The span ends the run: cores are never measured by the engine, and kernels last longer.
+        let end = if pass.is_some() { CpuEnd::Both } else { CpuEnd::Cpu };
+        let load = CpuLoad { applications, warm, measure: 1 << 40, gpu_waits: true, end, seed: 1 };
+        let cpu = (self.cpus != Cpus::Off).then_some(load);
+        let outcome = simulate(machine, &workload, RunOptions { cpu, controllers, ..RunOptions::default() });
+        let outcome = outcome.map_err(|error| error.to_string())?.outcome;
+        let counts = result.try_recv().map_err(|_| format!("the GPU application ended {PASSES} times before the run was over"))?;
+        Ok(measured(counts, &outcome, machine))
+    }
+
+    /// The GPU application, begun again and again, and the last launch of its first pass.
+    fn workload(&self) -> Result<(Arc<Workload>, Option<KernelIndex>), String> {
+        let Some(gpu) = &self.gpu else {
+            let nothing = Workload {
+                name: "nothing".to_owned(),
+                commands: Vec::new(),
+                kernels: Vec::new(),
+                applications: Vec::new(),
+                notes: Vec::new(),
+                homes: Vec::new(),
+            };
+            return Ok((Arc::new(nothing), None));
+        };
+        let once = crate::catalogue().model(&model_name(gpu), 1, &[]).map_err(|error| error.to_string())?.workload();
+        let launches = once.kernels.len();
+        Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u16 - 1))))
+    }
+}
+
+/// A workload that is executed `times` times; what the host copies to the device before the first time stays there.
+fn repeated(once: Workload, times: usize) -> Workload {
+    let launches = once.kernels.len();
+    let later = |pass: usize| {
+        let commands = once.commands.iter().filter(move |command| pass == 0 || matches!(command, Command::Launch(_)));
+        commands.map(move |command| match *command {
+            Command::Launch(kernel) => Command::Launch(KernelIndex(kernel.0 + (pass * launches) as u16)),
+            copy @ Command::CopyToDevice { .. } => copy,
+        })
+    };
+    let commands = (0..times).flat_map(later).collect();
+    let kernels = once.kernels.iter().cycle().take(times * launches).cloned().collect();
+    Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes, homes: Vec::new() }
+}
+
+fn measured(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {
+    let (sms, warps) = (machine.gpu.sms, machine.gpu.sm.warps);
+    let clocks = machine.clocks;
+    let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
+    let (limit, limits) = limits(&outcome.timeline, counts.start, counts.cycles, sms, warps);
+    Measured { applications: outcome.cpu_applications.clone(), limit, limits, chip: (sms, warps, channels), counts }
+}
+
+/// The mean limit of warps over the SMs and `cycles` core cycles from `start` on, and the same in equal parts of them.
+fn limits(timeline: &[TimelineEntry], start: u64, cycles: u64, sms: u32, warps: u32) -> (f64, Vec<f64>) {
+    let parts = (cycles / STEP).clamp(1, SLICES);
+    let mut sums = vec![0.0; parts as usize];
+    let mut now = vec![f64::from(warps); sms as usize];
+    let mut since = start;
+    // A limit holds until the next one; what it held of each part is added up.
+    let mut hold = |sum: f64, from: u64, to: u64| {
+        let at = |cycle: u64| (cycle.clamp(start, start + cycles) - start) as f64 * parts as f64 / cycles.max(1) as f64;
+        let (from, to) = (at(from), at(to));
+        for (part, held) in sums.iter_mut().enumerate().skip(from as usize) {
+            let share = to.min(part as f64 + 1.0) - from.max(part as f64);
+            if share <= 0.0 {
+                break;
+            }
+            *held += share * sum / f64::from(sms.max(1));
+        }
+    };
+    for entry in timeline.iter().filter(|entry| entry.name == "warp_limit" && !entry.reason.is_empty()) {
+        let Some(limit) = entry.value else { continue };
+        if entry.cycle > since {
+            hold(now.iter().sum(), since, entry.cycle);
+            since = entry.cycle;
+        }
+        match entry.sm {
+            Some(sm) => now[usize::from(sm)] = limit,
+            None => now.fill(limit),
+        }
+    }
+    hold(now.iter().sum(), since, start + cycles);
+    (sums.iter().sum::<f64>() / parts as f64, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turned(cycle: u64, sm: Option<u16>, limit: f64) -> TimelineEntry {
+        TimelineEntry { cycle, controller: "x".into(), sm, name: "warp_limit", value: Some(limit), reason: "why".into() }
+    }
+
+    #[test]
+    fn limits_are_weighted_by_the_time_for_which_they_held() {
+        let all = limits(&[], 5000, 4096, 2, 48);
+        assert_eq!(all, (48.0, vec![48.0; 4]));
+        // Before the span on both SMs, in the middle of its second part on one.
+        let timeline = [turned(1000, None, 8.0), turned(5000 + 1536, Some(1), 4.0)];
+        let (mean, parts) = limits(&timeline, 5000, 4096, 2, 48);
+        assert_eq!(parts, [8.0, 7.0, 6.0, 6.0]);
+        assert!((mean - 6.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_repeated_workload_launches_every_kernel_again() {
+        let once = crate::catalogue().model("reduce", 1, &[]).unwrap().workload();
+        let launches = once.kernels.len();
+        let thrice = repeated(once.clone(), 3);
+        assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, once.commands.len() + 2 * launches));
+        let launched: Vec<u16> = thrice
+            .commands
+            .iter()
+            .filter_map(|command| if let Command::Launch(kernel) = command { Some(kernel.0) } else { None })
+            .collect();
+        assert_eq!(launched, (0..3 * launches as u16).collect::<Vec<_>>());
+    }
+}

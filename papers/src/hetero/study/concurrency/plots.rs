@@ -1,0 +1,135 @@
+//! The plots: gains by kind of workload, overall speed-ups, fixed limits, metrics, and limits of warps over time.
+
+use super::pairs::{Pair, kinds};
+use super::results::Results;
+use super::scheme::{LIMITS, Scheme, System};
+use super::span::Total;
+use super::tables::{alphas, negligible, relative_oss};
+use warpshard_report::bars::{Bars, Group};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::output::PlotNames;
+use warpshard_lab::statistics::{harmonic_mean, mean};
+
+/// What Figures 16 and 17 compare, as many as a chart can show.
+const SHOWN: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];
+/// The schemes of Figures 15 and 18.
+const MANAGED: [Scheme; 2] = [Scheme::CmCpu, Scheme::CmBal(1)];
+
+/// Adds all plots whose schemes were run.
+pub(super) fn add(results: &Results, output: &mut StudyOutput) {
+    let ran = |schemes: &[Scheme]| schemes.iter().all(|scheme| results.schemes.contains(scheme));
+    if ran(&SHOWN) {
+        let gain = |pair: &Pair, scheme| results.gain(System::Base, pair, scheme);
+        add_bars(results, output, ["gpu.svg", "gpu.png"], "GPU performance", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+            Some(gain(pair, scheme).gpu)
+        });
+        add_bars(results, output, ["cpu.svg", "cpu.png"], "CPU weighted speed-up", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+            Some(gain(pair, scheme).cpu)
+        });
+        output.plot(["oss.svg", "oss.png"], oss(results));
+    }
+    if ran(&MANAGED) {
+        add_bars(
+            results,
+            output,
+            ["active-warps.svg", "active-warps.png"],
+            "Active warps",
+            "warps per SM",
+            &MANAGED,
+            None,
+            &|pair, scheme| Some(results.of(pair, scheme).active_warps()),
+        );
+        let over = |pair: &Pair, scheme, least: f64, of: &dyn Fn(&super::job::Measured) -> f64| {
+            let base = of(results.of(pair, Scheme::All));
+            (base > least).then(|| of(results.of(pair, scheme)) / base)
+        };
+        add_bars(
+            results,
+            output,
+            ["stall-mc.svg", "stall-mc.png"],
+            "stall_mc per cycle",
+            "over 48 warps",
+            &MANAGED,
+            Some(1.0),
+            &|pair, scheme| over(pair, scheme, negligible(), &|run| run.per_cycle(Total::StallMc)),
+        );
+        let names = ["stall-gpu.svg", "stall-gpu.png"];
+        add_bars(results, output, names, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
+            over(pair, scheme, 0.0, &|run| run.stall_gpu_per_instruction())
+        });
+        output.plot(["over-time.svg", "over-time.png"], over_time(results));
+    }
+    let fixed: Vec<Scheme> = LIMITS.iter().take(3).copied().map(Scheme::Static).chain([Scheme::CmBal(1)]).collect();
+    if ran(&fixed) {
+        add_bars(
+            results,
+            output,
+            ["static.svg", "static.png"],
+            "GPU performance: fixed limits",
+            "over 48 warps",
+            &fixed,
+            Some(1.0),
+            &|pair, scheme| Some(results.gain(System::Base, pair, scheme).gpu),
+        );
+    }
+}
+
+/// A group of bars per kind of workload: the harmonic mean of ratios, which stand on a line, or the mean of numbers.
+#[expect(clippy::too_many_arguments, reason = "a chart has as many texts")]
+fn add_bars(
+    results: &Results,
+    output: &mut StudyOutput,
+    names: PlotNames,
+    title: &str,
+    y: &str,
+    schemes: &[Scheme],
+    line: Option<f64>,
+    of: &dyn Fn(&Pair, Scheme) -> Option<f64>,
+) {
+    let mean = |pairs: &[&'static Pair], scheme| {
+        let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair, scheme)).collect();
+        let mean = if line.is_some() { harmonic_mean(values) } else { mean(values) };
+        mean.unwrap_or(line.unwrap_or(0.0))
+    };
+    let group = |name: String, pairs: Vec<&'static Pair>| {
+        (!pairs.is_empty()).then(|| Group { name, values: schemes.iter().map(|scheme| mean(&pairs, *scheme)).collect() })
+    };
+    let of_kinds = kinds().filter_map(|kind| group(kind.to_string(), results.pairs_of(|other| other == kind)));
+    let groups = of_kinds.chain(group("all".into(), results.all())).collect();
+    let series = schemes.iter().map(ToString::to_string).collect();
+    output.bars(names, Bars { title: format!("{title} (GPU type-CPU type)"), y: y.into(), series, groups, line });
+}
+
+fn oss(results: &Results) -> Plot {
+    let schemes = [Scheme::DynCta, Scheme::CmCpu].into_iter().chain((1..=4).map(Scheme::CmBal));
+    let schemes = schemes.filter(|scheme| results.schemes.contains(scheme));
+    let points = |scheme| alphas().filter_map(|alpha| relative_oss(results, scheme, alpha).map(|oss| (alpha, oss))).collect();
+    Plot {
+        title: "Overall system speed-up".into(),
+        x: "alpha (0: CPU alone counts, 1: GPU alone)".into(),
+        y: "OSS over 48 warps".into(),
+        form: Form::Lines,
+        series: schemes.map(|scheme| Series { name: scheme.to_string(), points: points(scheme) }).collect(),
+    }
+}
+
+/// Figure 13: PATH with L1 and H1 under both schemes, or another pair where these were not run.
+fn over_time(results: &Results) -> Plot {
+    let path: Vec<&Pair> =
+        results.all().into_iter().filter(|pair| pair.gpu == "PATH" && ["L1", "H1"].contains(&pair.mix.as_str())).collect();
+    let pairs = if path.is_empty() { results.all().into_iter().take(1).collect() } else { path };
+    let line = |pair: &Pair, scheme: Scheme| {
+        let run = results.of(pair, scheme);
+        let step = 100.0 / run.limits.len().max(1) as f64;
+        let points = run.limits.iter().enumerate().map(|(i, limit)| ((i as f64 + 0.5) * step, *limit)).collect();
+        Series { name: format!("{scheme}, {pair}"), points }
+    };
+    Plot {
+        title: "Limit of warps over time".into(),
+        x: "part of the run [%]".into(),
+        y: "warps per SM, mean".into(),
+        form: Form::Lines,
+        series: pairs.iter().flat_map(|pair| MANAGED.map(|scheme| line(pair, scheme))).collect(),
+    }
+}

@@ -1,0 +1,333 @@
+//! From when to when a run is measured (Section 5): a controller that turns no knob, counts, and ends the run.
+//!
+//! In: the chip's counters at multiples of [`STEP`] core cycles. Out: what was counted, sent once, when the run is over. The span begins
+//! when the slowest CPU core is warm and the GPU application has begun. All CPU cores are measured over the same cycles, from there
+//! until the slowest has retired its count; the GPU application until it has issued its count or is through once, or has done enough
+//! for a shortened run. Neither stops there, so that each is measured with the other; the run ends with the later.
+
+use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
+
+use warpshard_base::KernelIndex;
+use warpshard_control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, STALL_GPU, Table, Trigger};
+
+/// Core cycles between two looks: the interval of the controllers that are compared, whose cuts it shares.
+pub(super) const STEP: u64 = 1024;
+
+/// When a run has been measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Goals {
+    /// Instructions that every CPU core retires before the span begins.
+    pub(super) warm: u64,
+    /// Instructions of the slowest CPU core, from the start of the run.
+    pub(super) cpu: u64,
+    /// Warp instructions of the GPU application in the span.
+    pub(super) gpu: u64,
+    /// Warp instructions and core cycles with which both it has been measured, too.
+    pub(super) gpu_enough: (u64, u64),
+    /// The last launch of the GPU application's first pass; without an application, `None`.
+    pub(super) pass: Option<KernelIndex>,
+    /// Core cycles of the span at which it ends all the same.
+    pub(super) longest: Option<u64>,
+}
+
+/// What a CPU core did in the span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Core {
+    /// Instructions retired.
+    pub(super) instructions: u64,
+    /// Cycles of its clock.
+    pub(super) cycles: u64,
+    /// Reads sent to the network: misses of its L2.
+    pub(super) reads: u64,
+}
+
+/// What was counted in a span.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// Core cycle at which the span began.
+    pub(super) start: u64,
+    /// Core cycles of the span.
+    pub(super) cycles: u64,
+    /// The CPU cores, until the slowest had its count.
+    pub(super) cores: Vec<Core>,
+    /// Whether it reached its count.
+    pub(super) cpu_through: bool,
+    /// Warp instructions until the GPU application had its count or was through.
+    pub(super) gpu_issued: u64,
+    /// Core cycles of the same.
+    pub(super) gpu_cycles: u64,
+    /// Whether it got there.
+    pub(super) gpu_through: bool,
+    /// Sums over the span, in the order of [`Total`].
+    pub(super) totals: [u64; Total::COUNT],
+}
+
+/// Sums over all SMs, partitions or CPU cores, over the whole span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Total {
+    /// Warp instructions.
+    Issued,
+    /// Scheduler cycles without an issue, warps being there: the `stall_gpu` of all SMs.
+    StallGpu,
+    /// Partition cycles in which a full queue refused a request.
+    StallMc,
+    /// Partition cycles in which the reply network refused a reply.
+    StallNet,
+    /// Accesses of the LLC.
+    LlcAccesses,
+    /// Those whose line was absent and not on its way.
+    LlcMisses,
+    /// DRAM cycles in which data moved.
+    DramBusy,
+    /// Reads of CPU cores under way, summed over cycles of their clock.
+    ReadCycles,
+    /// Reads sent by CPU cores.
+    Reads,
+    /// Resident warps, summed over SMs and cycles.
+    WarpCycles,
+}
+
+impl Total {
+    const COUNT: usize = 10;
+}
+
+impl Counts {
+    /// A sum over the span.
+    pub(super) fn total(&self, total: Total) -> u64 {
+        self.totals[total as usize]
+    }
+}
+
+/// The controller.
+#[derive(Debug, warpshard_state::State)]
+#[state(fixed)]
+pub(super) struct Span {
+    goals: Goals,
+    result: Sender<Counts>,
+    counts: Counts,
+    /// Instructions of each CPU core since the start of the run.
+    retired: Vec<u64>,
+    begun: bool,
+    over: bool,
+}
+
+impl Span {
+    /// A controller that sends what it counted to `result`.
+    pub(super) fn new(goals: Goals, result: Sender<Counts>) -> Self {
+        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, over: false }
+    }
+
+    fn slowest(&self) -> u64 {
+        self.retired.iter().copied().min().unwrap_or(u64::MAX)
+    }
+
+    fn count(&mut self, seen: &Observation<'_>) {
+        let Observation { sms, partitions, cpus, .. } = seen;
+        let counts = &mut self.counts;
+        counts.cycles += seen.interval;
+        let of = |table: &Table<'_>, name: &str| table.column(name).map_or(0, |column| table.sum(column));
+        let mut add = |total: Total, value: u64| counts.totals[total as usize] += value;
+        add(Total::Issued, of(sms, "issued"));
+        add(Total::StallGpu, STALL_GPU.iter().map(|name| of(sms, name)).sum());
+        add(Total::StallMc, of(partitions, "stall_mc"));
+        add(Total::StallNet, of(partitions, "stall_net"));
+        add(Total::LlcAccesses, of(partitions, "accesses"));
+        add(Total::LlcMisses, of(partitions, "misses"));
+        add(Total::DramBusy, of(partitions, "data_cycles"));
+        add(Total::ReadCycles, of(cpus, "read_cycles"));
+        add(Total::Reads, of(cpus, "reads"));
+        add(Total::WarpCycles, of(sms, "resident_warp_cycles"));
+        if !counts.gpu_through {
+            counts.gpu_issued += of(sms, "issued");
+            counts.gpu_cycles += seen.interval;
+        }
+        if !counts.cpu_through {
+            let columns = ["instructions", "cycles", "reads"].map(|name| cpus.column(name));
+            counts.cores.resize(cpus.rows().len(), Core::default());
+            for (core, row) in counts.cores.iter_mut().zip(cpus.rows()) {
+                let [instructions, cycles, reads] = columns.map(|column| column.map_or(0, |column| row[column]));
+                core.instructions += instructions;
+                core.cycles += cycles;
+                core.reads += reads;
+            }
+        }
+    }
+
+    /// Looks at what has been reached; the run is over when nothing is left to be measured.
+    fn judge(&mut self, seen: &Observation<'_>) {
+        let slowest = self.slowest();
+        let Goals { cpu, gpu, gpu_enough, pass, longest, .. } = self.goals;
+        let counts = &mut self.counts;
+        let passed = seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
+        let enough = counts.gpu_issued >= gpu_enough.0 && counts.gpu_cycles >= gpu_enough.1;
+        counts.gpu_through |= pass.is_none() || passed || counts.gpu_issued >= gpu || enough;
+        counts.cpu_through |= slowest >= cpu;
+        self.over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
+        if self.over {
+            // The receiver outlives the run.
+            let _ = self.result.send(counts.clone());
+        }
+    }
+}
+
+impl Controller for Span {
+    fn name(&self) -> &str {
+        "span"
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let passed = self.goals.pass.map(|pass| Trigger::On(EventSelector::KernelEnded(Some(pass))));
+        [Trigger::Every(STEP)].into_iter().chain(passed).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[])
+    }
+
+    /// What it measured goes to another thread.
+    fn can_be_saved(&self) -> bool {
+        false
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, _out: &mut DecisionSet) {
+        let instructions = seen.cpus.column("instructions");
+        self.retired.resize(seen.cpus.rows().len(), 0);
+        for (retired, row) in self.retired.iter_mut().zip(seen.cpus.rows()) {
+            *retired += instructions.map_or(0, |column| row[column]);
+        }
+        if self.begun {
+            self.count(seen);
+            self.judge(seen);
+        } else {
+            let issued = seen.sms.column("issued").map_or(0, |column| seen.sms.sum(column));
+            self.begun = self.slowest() >= self.goals.warm && (self.goals.pass.is_none() || issued > 0);
+            self.counts.start = seen.cycle.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_base::Cycle;
+    use warpshard_control::{Facts, Seen};
+    use warpshard_stats::CounterInfo;
+
+    const PASS: EventKind = EventKind::KernelEnded(KernelIndex(1));
+
+    const fn info(name: &'static str) -> CounterInfo {
+        CounterInfo { name, unit: "", help: "" }
+    }
+
+    static SMS: [CounterInfo; 3] = [info("issued"), info("stall_barrier"), info("stall_no_warps")];
+    static PARTITIONS: [CounterInfo; 3] = [info("stall_mc"), info("stall_net"), info("accesses")];
+    static CPUS: [CounterInfo; 3] = [info("instructions"), info("cycles"), info("reads")];
+
+    fn goals() -> Goals {
+        Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_enough: (5000, 0), pass: Some(KernelIndex(1)), longest: None }
+    }
+
+    /// A span over CPU cores and one SM.
+    struct Stand {
+        span: Span,
+        result: crossbeam_channel::Receiver<Counts>,
+        cycle: u64,
+    }
+
+    impl Stand {
+        fn new(goals: Goals) -> Self {
+            let (send, result) = crossbeam_channel::unbounded();
+            Self { span: Span::new(goals, send), result, cycle: 0 }
+        }
+
+        /// A cut one step on, at which each CPU core has retired and the SM has issued so much since the last one: whether the run
+        /// is over.
+        fn cut(&mut self, retired: &[u64], issued: u64, events: &[EventKind]) -> bool {
+            self.cycle += STEP;
+            let cpus: Vec<u64> = retired.iter().zip([2, 4]).flat_map(|(retired, reads)| [*retired, 1463, reads]).collect();
+            let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(self.cycle), kind }).collect();
+            let (sms, partitions, cores) = (SMS.each_ref(), PARTITIONS.each_ref(), CPUS.each_ref());
+            let issued = [issued, 7, 900];
+            let seen = Observation {
+                cycle: Cycle(self.cycle),
+                interval: STEP,
+                facts: &Facts::default(),
+                sms: Table::new(&sms, &issued),
+                partitions: Table::new(&partitions, &[3, 1, 20]),
+                grid: Table::new(&[], &[]),
+                cpus: Table::new(&cores, &cpus),
+                hubs: Table::new(&[], &[]),
+                applications: Table::new(&[], &[]),
+                sm_applications: Table::new(&[], &[]),
+                ctas: &[],
+                events: &events,
+            };
+            let mut out = DecisionSet::new(self.span.knobs());
+            self.span.observe(&seen, &mut out);
+            assert!(out.decisions().is_empty());
+            self.span.is_over()
+        }
+    }
+
+    #[test]
+    fn the_span_begins_with_warm_cores_and_a_running_kernel_and_ends_with_the_later_goal() {
+        let mut stand = Stand::new(goals());
+        assert!(!stand.cut(&[500, 50], 0, &[]), "the slower core is cold");
+        assert!(!stand.cut(&[500, 60], 0, &[]), "the kernel has not begun");
+        assert!(!stand.cut(&[500, 10], 90, &[]), "the span begins here");
+        assert!(!stand.cut(&[500, 400], 4000, &[]));
+        assert!(!stand.cut(&[500, 400], 400, &[]));
+        assert!(!stand.cut(&[500, 100], 500, &[]), "the slower core has 1020 now, the kernel 4900");
+        assert!(stand.cut(&[500, 100], 600, &[]));
+        let counts = stand.result.try_recv().unwrap();
+        assert_eq!((counts.start, counts.cycles, counts.gpu_issued, counts.gpu_cycles), (3 * STEP, 4 * STEP, 5500, 4 * STEP));
+        let core = |instructions, reads| Core { instructions, cycles: 3 * 1463, reads };
+        assert_eq!(counts.cores, [core(1500, 6), core(900, 12)], "both until the slower one was through");
+        let totals = [Total::StallGpu, Total::StallMc, Total::StallNet, Total::LlcAccesses].map(|total| counts.total(total));
+        assert_eq!(totals, [28, 12, 4, 80], "idle schedulers are not stalled");
+    }
+
+    #[test]
+    fn an_application_that_is_through_once_has_been_measured() {
+        let mut stand = Stand::new(goals());
+        stand.cut(&[100, 100], 1, &[]);
+        assert!(!stand.cut(&[100, 100], 300, &[PASS]));
+        assert!(stand.cut(&[900, 900], 300, &[]));
+        let counts = stand.result.try_recv().unwrap();
+        assert_eq!((counts.gpu_issued, counts.gpu_cycles, counts.gpu_through, counts.total(Total::Issued)), (300, STEP, true, 600));
+    }
+
+    #[test]
+    fn a_shortened_run_ends_with_fewer_instructions_but_not_before_its_time() {
+        let ends = |issued: u64| {
+            let mut stand = Stand::new(Goals { gpu_enough: (600, 3 * STEP), ..goals() });
+            stand.cut(&[100, 100], 1, &[]);
+            [(); 4].map(|()| stand.cut(&[900, 900], issued, &[]))
+        };
+        assert_eq!(ends(250), [false, false, true, true], "enough instructions after three steps");
+        assert_eq!(ends(150), [false, false, false, true], "after three steps there are 450");
+        assert_eq!(ends(3000), [false, true, true, true], "the whole count comes first");
+    }
+
+    #[test]
+    fn a_span_that_takes_too_long_ends_and_shows_what_was_not_reached() {
+        let mut stand = Stand::new(Goals { longest: Some(2 * STEP), pass: None, ..goals() });
+        assert!(!stand.cut(&[100, 100], 0, &[]));
+        assert!(!stand.cut(&[10, 10], 0, &[]));
+        assert!(stand.cut(&[10, 10], 0, &[]));
+        let counts = stand.result.try_recv().unwrap();
+        assert_eq!((counts.cpu_through, counts.gpu_through, counts.cores[1].instructions), (false, true, 20));
+    }
+
+    #[test]
+    fn without_cpu_cores_the_kernel_alone_is_measured() {
+        let mut stand = Stand::new(goals());
+        assert_eq!([0, 5, 4999, 1].map(|issued| stand.cut(&[], issued, &[])), [false, false, false, true]);
+        assert_eq!(stand.result.try_recv().unwrap().cores, []);
+    }
+}

@@ -1,0 +1,198 @@
+//! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in a point each; and, tiny,
+//! a study in parts and as a whole on the simulator.
+
+use super::super::published::GpuType;
+use super::findings::findings;
+use super::job::{Cpus, Job, Measured};
+use super::pairs::{CpuType, Kind, Pair};
+use super::results::Results;
+use super::scheme::{Scheme, System, schemes};
+use super::span::{Core, Counts, STEP, Total};
+use super::{ConcurrencyOptions, jobs, report, run};
+use warpshard_report::ResultFile;
+use warpshard_lab::output::StudyOutput;
+use crate::hetero::study::published::{compare, concurrency};
+use warpshard_lab::Lab;
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
+
+/// How a made-up chip differs from the paper's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Break {
+    Nothing,
+    /// CM-CPU costs the GPU nothing.
+    CmCpuIsFree,
+    /// A limit of 16 warps is better than CM-BAL1.
+    StaticWins,
+    /// CM-BAL1 makes BFS much slower.
+    BalHurtsBfs,
+    /// A greater k helps neither.
+    LevelsAreEqual,
+    /// DYNCTA is as good for CPU cores as CM-BAL1.
+    DynctaHelpsCpus,
+}
+
+/// CPU and GPU performance over the baseline, and the limit of warps.
+fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
+    let Kind(gpu, cpu) = kind;
+    let by = |h: f64, m: f64, l: f64| match gpu {
+        GpuType::H => h,
+        GpuType::M => m,
+        GpuType::L => l,
+    };
+    let fewer = if cpu == CpuType::H { 0.8 } else { 1.0 };
+    match (job.scheme, job.system) {
+        (Scheme::All, _) => (1.0, 1.0, 48.0),
+        (Scheme::DynCta, _) => {
+            let helps = if broken == Break::DynctaHelpsCpus { 1.07 } else { 1.02 };
+            (helps, by(0.99, 0.99, 1.07), 40.0)
+        }
+        (Scheme::Ccws, _) => (1.01, by(1.0, 1.0, 1.1), 48.0),
+        (Scheme::CmCpu, _) if broken == Break::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
+        (Scheme::CmCpu, _) => (1.24, by(0.75, 0.85, 1.1), fewer * by(20.0, 10.0, 4.0)),
+        (Scheme::CmBal(_), System::Small) => (1.13, 1.02, 20.0),
+        (Scheme::CmBal(_), System::Partitioned) => (1.08, 1.15, 20.0),
+        (Scheme::CmBal(level), _) => {
+            let more = if broken == Break::LevelsAreEqual { 0.0 } else { f64::from(level - 1) };
+            let bfs = if broken == Break::BalHurtsBfs && job.gpu.as_deref() == Some("BFS") { 0.8 } else { 1.0 };
+            (by(1.03, 1.09, 1.09) + 0.04 * more, bfs * (by(0.97, 1.02, 1.2) - 0.02 * more), fewer * by(40.0, 16.0, 6.0))
+        }
+        (Scheme::Static(warps), _) => {
+            let (cpu, gpu) = match warps {
+                4 => (1.2, by(0.6, 1.0, 1.15)),
+                6 => (1.15, by(0.7, 1.0, 1.1)),
+                16 if broken == Break::StaticWins => (1.0, 1.2),
+                _ => (1.0, 0.97),
+            };
+            (cpu, gpu, f64::from(warps))
+        }
+    }
+}
+
+/// A run of a made-up chip.
+fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: Break) -> Measured {
+    const MILLION: f64 = 1e6;
+    let names = match &job.cpus {
+        Cpus::Off => Vec::new(),
+        Cpus::One(name) => vec![name.clone()],
+        Cpus::Mix(mix) => warpshard_cpu_load::CpuMix::named(mix).unwrap().applications,
+    };
+    let pair = kinds.iter().find(|(_, pair)| Some(&pair.gpu) == job.gpu.as_ref() && job.cpus == Cpus::Mix(pair.mix.clone()));
+    let (cpu, gpu, limit) = match (pair, &job.cpus) {
+        (Some((_, pair)), _) => {
+            let (cpu, gpu, limit) = made(pair.kind(), job, broken);
+            (0.5 * cpu, gpu, limit)
+        }
+        (None, Cpus::Mix(_)) => (0.5 * 1.69, 0.0, 48.0),
+        (None, _) => (1.0, 1.25, 48.0),
+    };
+    let level = |cm_cpu: f64, bal: f64| match job.scheme {
+        Scheme::CmCpu => cm_cpu,
+        Scheme::CmBal(_) => bal,
+        _ => 1.0,
+    };
+    let mut counts = Counts { cycles: 1_000_000, gpu_cycles: 1_000_000, gpu_issued: (gpu * MILLION) as u64, ..Counts::default() };
+    counts.cores = names.iter().map(|_| Core { instructions: (cpu * MILLION) as u64, cycles: 1_000_000, reads: 10_000 }).collect();
+    let type_l = pair.is_some_and(|(_, pair)| pair.kind().0 == GpuType::L);
+    let mut total = |total: Total, value: f64| counts.totals[total as usize] = value as u64;
+    total(Total::Issued, gpu * MILLION);
+    total(Total::StallGpu, gpu * MILLION * level(1.2, if type_l { 0.9 } else { 1.0 }));
+    total(Total::StallMc, 3.0 * MILLION * level(0.5, 0.8));
+    total(Total::LlcAccesses, MILLION * level(0.8, 0.87));
+    total(Total::WarpCycles, 28.0 * 48.0 * MILLION);
+    Measured { counts, applications: names, limit, limits: vec![limit; 4], chip: (28, 48, 4.0) }
+}
+
+fn results(broken: Break) -> (ConcurrencyOptions, Results) {
+    let options = ConcurrencyOptions::new(&Request::default());
+    let (pairs, elsewhere, schemes) = (options.pairs(), options.elsewhere(), schemes());
+    let runs = jobs(&pairs, &elsewhere, &schemes).unwrap().into_iter().map(|job| {
+        let run = measured(&job, &pairs, broken);
+        (job, run)
+    });
+    let results = Results::new(runs, pairs.clone(), elsewhere, schemes.clone());
+    (options, results)
+}
+
+fn verdicts(broken: Break) -> Vec<(String, Verdict)> {
+    let findings = findings(&results(broken).1);
+    let verdicts = compare(&concurrency().values, &findings, &mut StudyOutput::new("test", String::new()));
+    assert_eq!((findings.len(), verdicts.len()), (concurrency().values.len(), concurrency().values.len()));
+    verdicts
+}
+
+#[test]
+fn a_chip_that_does_what_the_paper_states_holds_in_every_figure() {
+    for (id, verdict) in verdicts(Break::Nothing) {
+        assert_eq!(verdict, Verdict::Holds, "{id}");
+    }
+}
+
+#[test]
+fn a_chip_that_breaks_a_figure_misses_it() {
+    for (broken, ids) in [
+        (Break::CmCpuIsFree, &["cm-cpu-on-gpu", "cm-cpu-on-types", "oss-of-cm-cpu"][..]),
+        (Break::StaticWins, &["static-on-gpu"]),
+        (Break::LevelsAreEqual, &["cm-bal-trades"]),
+        (Break::BalHurtsBfs, &["cm-bal1-worst-gpu"]),
+        (Break::DynctaHelpsCpus, &["dyncta-on-cpus", "dyncta-below-half"]),
+    ] {
+        let verdicts = verdicts(broken);
+        for id in ids {
+            assert!(verdicts.contains(&((*id).to_owned(), Verdict::Misses)), "{broken:?}: {id} in {verdicts:?}");
+        }
+    }
+}
+
+#[test]
+fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
+    let (options, results) = results(Break::Nothing);
+    let output = report(&results, &options);
+    assert_eq!(output.column("workload").map(|column| column.len()), Some(9));
+    assert_eq!(output.figure_named("published values that hold"), Some(concurrency().values.len() as f64));
+    let names: Vec<String> = output.files().unwrap().into_iter().map(|file| file.name.to_string()).collect();
+    for name in ["table.csv", "gpu.csv", "pairs.csv", "systems.csv", "runs.csv", "comparison.csv", "oss.png", "over-time.svg", "index.html"]
+    {
+        assert!(names.iter().any(|other| other == name), "{name} is not in {names:?}");
+    }
+}
+
+#[test]
+fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
+    let options = ConcurrencyOptions::new(&Request { full: true, ..Request::default() });
+    let jobs = jobs(&options.pairs(), &options.elsewhere(), &schemes()).unwrap();
+    let count = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|job| wanted(job)).count();
+    assert_eq!(count(&|job| job.system == System::Base && job.cpus == Cpus::Off), 13);
+    assert_eq!(count(&|job| matches!(job.cpus, Cpus::One(_)) && job.system == System::Two), 0, "idle SMs are not counted");
+    assert_eq!(count(&|job| job.system == System::Base && job.gpu.is_none() && matches!(job.cpus, Cpus::Mix(_))), 6);
+    assert_eq!(count(&|job| job.system == System::Base && job.gpu.is_some() && job.cpus != Cpus::Off), 36 * schemes().len());
+}
+
+#[test]
+fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let schemes = [Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)];
+    let files = |pairs, folder: &tempfile::TempDir| -> Vec<ResultFile> {
+        let options = ConcurrencyOptions {
+            scale: 0.0005,
+            longest: Some(8 * STEP),
+            pairs: vec![pairs],
+            ..ConcurrencyOptions::new(&Request { full: true, ..Request::default() })
+        };
+        run(&options, &schemes, &Lab::new(Some(folder.path().to_owned()))).unwrap().files().unwrap()
+    };
+    let [one, two, whole] = &folders;
+    files((2, 2), one);
+    let part = files((3, 3), two);
+    let made = |folder: &tempfile::TempDir| std::fs::read_dir(folder.path()).unwrap().count();
+    let before = made(one);
+    for file in std::fs::read_dir(two.path()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), one.path().join(file.file_name())).unwrap();
+    }
+    assert!(made(one) > before);
+    let (together, runs) = (files((2, 3), one), made(one));
+    assert_eq!(together, files((2, 3), whole));
+    assert_ne!(together, part);
+    assert_eq!(made(whole), runs, "nothing was simulated that the parts had not");
+}

@@ -1,0 +1,218 @@
+//! One run: from a setup to its figures.
+//!
+//! With memory-heavy applications everything starts together. A CPU core is measured between two of its own instruction counts; SMs,
+//! networks and memory from the cycle at which the kernel has settled to the end, which is the slowest core's. Cores run on until then. A
+//! run that takes too long is cut, and the cores that have not reached their count are measured over all that they executed. Light
+//! applications need long to fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured
+//! between two cycles.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
+use warpshard_config::{Loaded, Machine, Override};
+use warpshard_workload::Workload;
+use warpshard_report::metrics::cpu_cores;
+use warpshard_stats::{ComponentStats, IntervalRow, Outcome};
+
+use warpshard_lab::Task;
+
+use super::HeteroOptions;
+use super::published::directions;
+use super::setup::{Cpus, LIGHT, LIMITS, Setup};
+
+/// Core cycles of an interval, at whose ends figures may start.
+const INTERVAL: u64 = 2048;
+/// Core cycles after which a kernel has settled: three times its launch latency. A shorter run counts its second half.
+const SETTLED: u64 = 8 * INTERVAL;
+
+/// What a run shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    /// Application and instructions per cycle of every CPU core.
+    pub(super) cores: Vec<(String, f64)>,
+    /// Cores that had not reached their count when the run ended.
+    pub(super) cut: u32,
+    /// Warp instructions per core cycle, over all SMs.
+    pub(super) gpu_ipc: f64,
+    /// Partitions whose full queue refuses a request, mean over time.
+    pub(super) stall_mc: f64,
+    /// Partitions that cannot send an answer because the reply network is full, mean over time.
+    pub(super) stall_net: f64,
+    /// LLC accesses per thousand core cycles.
+    pub(super) llc_accesses: f64,
+    /// Share of LLC accesses that miss, without those whose line is already requested.
+    pub(super) llc_misses: f64,
+    /// Share of DRAM cycles in which data moves, over all channels.
+    pub(super) bandwidth: f64,
+    /// Mean cycles of the CPU cores from sending a read to its answer.
+    pub(super) read_latency: f64,
+}
+
+/// How the CPU cores of a setup are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Window {
+    /// Everything starts together; each core is measured between two counts of its own instructions.
+    Instructions {
+        /// Instructions before.
+        warm: u64,
+        /// Instructions measured.
+        count: u64,
+    },
+    /// Kernels start when the slowest core has retired `warm` instructions; all cores are measured between two later cycles.
+    Cycles {
+        /// Instructions before.
+        warm: u64,
+    },
+}
+
+/// A setup with the lengths of its run.
+#[derive(Clone, Debug)]
+pub(super) struct Measurement<'a> {
+    pub(super) setup: Setup,
+    pub(super) options: &'a HeteroOptions,
+}
+
+impl fmt::Display for Measurement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.setup.fmt(f)
+    }
+}
+
+impl Task for Measurement<'_> {
+    type Result = Measured;
+
+    fn key(&self) -> Result<String, String> {
+        let kernel = self.setup.kernel.unwrap_or_default();
+        let (parameters, text) = (parameters(kernel), crate::catalogue().model_text(kernel));
+        Ok(format!("{self:?} {parameters:?} {text:?}\n{}", load(&self.setup, self.options)?.provenance.to_toml()))
+    }
+
+    fn run(&self) -> Result<Measured, String> {
+        measure(&self.setup, self.options)
+    }
+}
+
+fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, String> {
+    let split = setup.split.overrides();
+    let split = split.iter().map(|(key, value)| Override::new(*key, value.as_str()));
+    let overrides: Vec<Override> = options.overrides.iter().cloned().chain(split).collect();
+    crate::machine(&options.machine, &overrides).map_err(|errors| errors.to_string())
+}
+
+/// Simulates `setup`.
+///
+/// # Errors
+/// When the machine, a model or the run is not possible; a message for the user.
+pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, String> {
+    let machine = load(setup, options)?.machine;
+    let clocks = machine.clocks;
+    let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
+    let run = |window, until| simulate_until(setup, &machine, window, until);
+    if setup.cpus == Cpus::Off {
+        let outcome = run(Window::Instructions { warm: 0, count: 1 }, options.gpu_cycles)?;
+        return Ok(figures(&outcome, SETTLED.min(options.gpu_cycles / 2), channels));
+    }
+    if !is_light(setup.cpus) {
+        let outcome = run(Window::Instructions { warm: options.cpu_warm, count: options.cpu_measure }, options.longest)?;
+        let end = outcome.intervals.last().map_or(0, |row| row.cycle);
+        return Ok(figures(&outcome, SETTLED.min(end / 2), channels));
+    }
+    // Nothing depends on when a run ends, so a shorter run shows what a longer one had executed by then.
+    let window = Window::Cycles { warm: options.light_warm };
+    let (before, outcome) = (run(window, options.light_from)?, run(window, options.light_until)?);
+    let started = outcome.kernels.first().map_or(Some(0), |kernel| kernel.started);
+    if started.is_none_or(|started| started + SETTLED / 2 > options.light_from) {
+        return Err(format!("the kernel had not settled by cycle {}; the slowest core was not warm in time", options.light_from));
+    }
+    let mut measured = figures(&outcome, options.light_from, channels);
+    let counts = |outcome: &Outcome| -> Vec<(u64, u64)> {
+        let cores = outcome.components.iter().filter(|component| component.kind == "cpu");
+        let get = |core: &ComponentStats, name| core.counters.iter().find(|c| c.info.name == name).map_or(0, |c| c.value);
+        cores.map(|core| (get(core, "instructions"), get(core, "cycles"))).collect()
+    };
+    for ((core, from), to) in measured.cores.iter_mut().zip(counts(&before)).zip(counts(&outcome)) {
+        core.1 = (to.0 - from.0) as f64 / (to.1 - from.1).max(1) as f64;
+    }
+    measured.cut = 0;
+    Ok(measured)
+}
+
+/// Whether the cores of a setup miss so seldom that short counts of instructions would measure cold caches.
+fn is_light(cpus: Cpus) -> bool {
+    match cpus {
+        Cpus::Mix(_) => cpus == LIGHT,
+        Cpus::All(name, _) => warpshard_cpu_load::builtin_profile(name).is_ok_and(|profile| profile.mpki < 3.0),
+        Cpus::Off => false,
+    }
+}
+
+fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) -> Result<Outcome, String> {
+    let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
+    let (warm, measure, gpu_waits) = match window {
+        Window::Instructions { warm, count } => (warm, count, false),
+        Window::Cycles { warm } => (warm, 1 << 40, true),
+    };
+    let applications = CpuApplication::all(&setup.cpus.names(), cores)?;
+    let load = CpuLoad { applications, warm, measure, gpu_waits, end: CpuEnd::Cpu, seed: 1 };
+    let mut run = RunOptions {
+        max_cycles: Some(until),
+        interval: Some(INTERVAL),
+        cpu: (setup.cpus != Cpus::Off).then_some(load),
+        ..RunOptions::default()
+    };
+    if setup.warps < LIMITS[0] {
+        let policy = crate::catalogue().policies().find("static_limit").map_err(|error| error.to_string())?;
+        let table = toml::Table::from_iter([("warps".to_owned(), toml::Value::Integer(setup.warps.into()))]);
+        run.controllers.push((policy.build)(table).map_err(|error| error.to_string())?);
+    }
+    simulate(machine, &workload(setup.kernel)?, run).map(|result| result.outcome).map_err(|error| error.to_string())
+}
+
+fn parameters(kernel: &str) -> Vec<(String, String)> {
+    directions().own.kernels.get(kernel).into_iter().flatten().map(|(key, value)| (key.clone(), value.to_string())).collect()
+}
+
+fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
+    let Some(name) = kernel else {
+        return Ok(Arc::new(Workload {
+            name: "nothing".to_owned(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            applications: Vec::new(),
+            notes: Vec::new(),
+            homes: Vec::new(),
+        }));
+    };
+    let parameters = parameters(name);
+    crate::catalogue().model(name, 1, &parameters).map(|model| Arc::new(model.workload())).map_err(|error| error.to_string())
+}
+
+/// The figures of a run from cycle `from` on; the machine has `channels` DRAM cycles per core cycle, over all channels.
+fn figures(outcome: &Outcome, from: u64, channels: f64) -> Measured {
+    let cores = cpu_cores(outcome);
+    let end = outcome.intervals.last().map_or(0, |row| row.cycle);
+    let rows = || outcome.intervals.iter().filter(|row| row.cycle > from);
+    let sum = |kind: &str, name: &str| rows().map(|row| counter(row, kind, name)).sum::<u64>() as f64;
+    let first = outcome.intervals.iter().map(|row| row.cycle).filter(|cycle| *cycle <= from).max().unwrap_or(0);
+    let cycles = (end - first).max(1) as f64;
+    let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let latencies: Vec<f64> = cores.iter().filter_map(|core| core.read_latency).collect();
+    Measured {
+        cut: cores.iter().filter(|core| !core.measured).count() as u32,
+        gpu_ipc: sum("sm", "issued") / cycles,
+        stall_mc: sum("stall", "stall_mc") / cycles,
+        stall_net: sum("stall", "stall_net") / cycles,
+        llc_accesses: sum("llc", "accesses") / cycles * 1000.0,
+        llc_misses: ratio(sum("llc", "misses"), sum("llc", "accesses")),
+        bandwidth: sum("dram", "data_cycles") / (cycles * channels),
+        read_latency: ratio(latencies.iter().sum(), latencies.len() as f64),
+        cores: cores.into_iter().map(|core| (core.application.clone(), core.ipc().unwrap_or(0.0))).collect(),
+    }
+}
+
+fn counter(row: &IntervalRow, kind: &str, name: &str) -> u64 {
+    row.counters.iter().find(|(of, counted)| *of == kind && counted.info.name == name).map_or(0, |(_, counted)| counted.value)
+}

@@ -1,0 +1,67 @@
+//! The plots: what limits of warps do, and what partitioning does.
+
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::output::PlotNames;
+
+use super::partitions::{mean_relative, whole};
+use super::results::Results;
+use super::setup::{Cpus, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup, Split};
+
+/// The plots with their files.
+pub(super) fn plots(results: &Results) -> Vec<(PlotNames, Plot)> {
+    vec![
+        (["warps-cpu.svg", "warps-cpu.png"], warps_cpu(results)),
+        (
+            ["warps-gpu.svg", "warps-gpu.png"],
+            sweep("GPU under a limit of warps, with CPU mix H2", "GPU IPC over that with 48 warps", &|kernel, warps| {
+                results.gpu_under_limit(kernel, HEAVY, warps)
+            }),
+        ),
+        (
+            ["warps-stalls.svg", "warps-stalls.png"],
+            sweep("controllers that are full, with CPU mix H2", "stall_mc [controllers]", &|kernel, warps| {
+                results.get(&Setup { warps, ..Setup::together(kernel, HEAVY) }).stall_mc
+            }),
+        ),
+        (
+            ["controllers.svg", "controllers.png"],
+            splits(results, "controllers for CPU cores alone, of 8 (0: all shared)", 7, Split::controllers),
+        ),
+        (
+            ["network.svg", "network.png"],
+            splits(results, "virtual channels and quarters of the width for CPU cores (0: all shared)", 3, Split::network),
+        ),
+    ]
+}
+
+fn line(name: &str, of: &dyn Fn(u32) -> f64) -> Series {
+    Series { name: name.to_owned(), points: LIMITS.iter().rev().map(|&warps| (f64::from(warps), of(warps))).collect() }
+}
+
+fn lines(title: &str, x: &str, y: &str, series: Vec<Series>) -> Plot {
+    Plot { title: title.into(), x: x.into(), y: y.into(), form: Form::Lines, series }
+}
+
+fn sweep(title: &str, y: &str, of: &dyn Fn(&'static str, u32) -> f64) -> Plot {
+    let series = KERNELS.iter().map(|kernel| line(kernel, &|warps| of(kernel, warps))).collect();
+    lines(title, "limit of warps per SM", y, series)
+}
+
+fn warps_cpu(results: &Results) -> Plot {
+    let of = |kernel: &'static str, mix: Cpus| line(&format!("{mix} with {kernel}"), &|warps| results.cpu_under_limit(kernel, mix, warps));
+    let heavy = KERNELS.into_iter().map(|kernel| of(kernel, HEAVY));
+    let series = heavy.chain([of(STREAM, LIGHT)]).collect();
+    lines("CPU cores under a limit of the GPU's warps", "limit of warps per SM", "CPU weighted speed-up over that with 48 warps", series)
+}
+
+/// Performance over the number of things that CPU cores have for themselves, mean over the kernels that press the memory.
+fn splits(results: &Results, x: &str, most: u32, split: fn(u32) -> Split) -> Plot {
+    let points = |of: &dyn Fn(Split) -> f64| (0..=most).map(|own| (f64::from(own), of(split(own)))).collect();
+    let series = vec![
+        Series { name: "CPU".into(), points: points(&|split| mean_relative(results, split).0) },
+        Series { name: "GPU".into(), points: points(&|split| mean_relative(results, split).1) },
+        Series { name: "both, equal weights".into(), points: points(&|split| whole(results, split)) },
+    ];
+    let title = format!("omnetpp on all CPU cores, mean with {}", PRESSING.join(", "));
+    lines(&title, x, "performance over everything shared", series)
+}

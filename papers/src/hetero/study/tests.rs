@@ -1,0 +1,162 @@
+//! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in one point each.
+
+use super::measure::{Measured, measure};
+use super::published::{compare, directions};
+use super::results::Results;
+use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY, LIGHT, STREAM, Setup, all_setups};
+use super::{HeteroOptions, findings, report};
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
+
+/// How a made-up chip differs from the paper's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Break {
+    Nothing,
+    /// CPU cores prefer as many controllers as they can get.
+    MoreControllersHelp,
+    /// A limit of warps makes CPU cores slower.
+    WarpsHelpCpus,
+    /// Dedicated controllers are worth nothing to the GPU, and to the CPU cores very much.
+    SplitWins,
+    /// The SMs suffer more than the CPU cores.
+    GpuLosesMore,
+}
+
+/// Figures of a run on a made-up chip.
+fn figures(setup: &Setup, broken: Break) -> Measured {
+    let Setup { kernel, cpus, warps, split } = *setup;
+    let light = cpus == LIGHT || matches!(cpus, Cpus::All("perlbench", _));
+    let pressure = match kernel {
+        None => 0.0,
+        Some(GEMM) => 0.05,
+        Some(GATHER) => 1.0,
+        Some(_) => f64::from(warps) / 48.0,
+    };
+    let sensitive = if light { 0.05 } else { 0.6 };
+    let mut cpu = 1.0 - sensitive * pressure;
+    if broken == Break::WarpsHelpCpus {
+        cpu = 1.0 - sensitive * (1.0 - pressure);
+    }
+    // Four controllers are the best, and each one more or fewer costs.
+    let away = f64::from(split.controllers.abs_diff(4));
+    if split.controllers > 0 {
+        cpu *= match broken {
+            Break::MoreControllersHelp => 1.0 + 0.05 * f64::from(split.controllers),
+            Break::SplitWins => 3.0,
+            _ if split.vcs > 0 => 0.8,
+            _ => 1.1 - 0.05 * away,
+        };
+    } else if split.vcs > 0 {
+        cpu *= 1.2 - 0.05 * f64::from(split.vcs);
+    }
+    let mut gpu = match kernel {
+        Some(DIVERGENT) if warps == 8 => 1.5,
+        _ => 1.0,
+    };
+    if warps == 4 && kernel != Some(GATHER) {
+        gpu *= 0.7;
+    }
+    gpu *= match cpus {
+        Cpus::Off => 1.0,
+        _ if broken == Break::GpuLosesMore => 0.2,
+        _ => 0.9,
+    };
+    if broken != Break::SplitWins {
+        gpu *= 1.0 - 0.1 * f64::from(split.controllers);
+    }
+    gpu *= 1.0 - 0.1 * f64::from(split.vcs);
+    let names: Vec<String> = match cpus {
+        Cpus::Off => Vec::new(),
+        Cpus::All(name, cores) => vec![name.to_owned(); cores as usize],
+        Cpus::Mix(mix) => {
+            let mix = warpshard_cpu_load::CpuMix::named(mix).unwrap();
+            mix.applications
+        }
+    };
+    Measured {
+        cores: names.into_iter().map(|name| (name, cpu)).collect(),
+        cut: 0,
+        gpu_ipc: if kernel.is_some() { gpu } else { 0.0 },
+        stall_mc: 6.0 * pressure,
+        stall_net: if kernel == Some(DIVERGENT) { 4.0 * pressure } else { 0.0 },
+        llc_accesses: gpu * (1.0 + pressure),
+        llc_misses: 0.5,
+        bandwidth: 0.7 - 0.02 * f64::from(split.controllers),
+        read_latency: 300.0,
+    }
+}
+
+fn verdicts(broken: Break) -> Vec<(String, Verdict)> {
+    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, broken))));
+    compare(&directions().values, &findings(&results), &mut StudyOutput::new("test", String::new()))
+}
+
+#[test]
+fn every_statement_is_graded_once() {
+    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, Break::Nothing))));
+    let mut found: Vec<&str> = findings(&results).iter().map(|finding| finding.id).collect();
+    let mut stated: Vec<&str> = directions().values.iter().map(|value| value.of.as_str()).collect();
+    found.sort_unstable();
+    stated.sort_unstable();
+    assert_eq!(found, stated);
+    assert!(verdicts(Break::Nothing).iter().all(|(_, verdict)| *verdict != Verdict::NotRun));
+}
+
+#[test]
+fn a_chip_that_does_what_the_paper_says_agrees_in_every_direction() {
+    let directions: Vec<&str> =
+        directions().values.iter().filter(|value| value.claim.kind() == "direction").map(|value| value.of.as_str()).collect();
+    for (id, verdict) in verdicts(Break::Nothing) {
+        assert!(verdict == Verdict::Holds || !directions.contains(&id.as_str()), "{id}");
+    }
+}
+
+#[test]
+fn a_chip_that_breaks_a_statement_misses_it() {
+    for (broken, ids) in [
+        (Break::MoreControllersHelp, &["controllers-four-for-cpu", "controllers-more-than-four-hurt"][..]),
+        (Break::WarpsHelpCpus, &["fewer-warps-help-heavy-cpus", "fewer-warps-never-hurt-cpus"]),
+        (Break::SplitWins, &["shared-is-the-best-whole", "controllers-fewer-hurt-gpu"]),
+        (Break::GpuLosesMore, &["cpus-lose-more", "a-kernel-beside-mcf"]),
+    ] {
+        let verdicts = verdicts(broken);
+        for id in ids {
+            assert!(verdicts.contains(&((*id).to_owned(), Verdict::Misses)), "{broken:?}: {id}");
+        }
+    }
+}
+
+#[test]
+fn the_report_has_a_row_per_run_a_graded_comparison_and_plots() {
+    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, Break::Nothing))));
+    let output = report(&results);
+    assert_eq!(output.column("kernel").unwrap().len(), all_setups().len());
+    assert_eq!(output.compared().1.len(), directions().values.len());
+    let files = output.files().unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    for name in ["table.csv", "runs.csv", "warps-cpu.svg", "warps-cpu.png", "warps-stalls.svg", "controllers.png", "network.svg"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    let runs = files.iter().find(|file| file.name == "runs.csv").unwrap();
+    assert_eq!(String::from_utf8(runs.contents.clone()).unwrap().lines().count(), 1 + all_setups().len());
+}
+
+#[test]
+fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
+    let options = HeteroOptions {
+        light_warm: 2000,
+        light_from: 24_000,
+        light_until: 28_000,
+        longest: 12_000,
+        ..HeteroOptions::new(&Request::default())
+    };
+    let heavy = measure(&Setup::together(STREAM, HEAVY), &options).unwrap();
+    assert!(heavy.cut > 0 && heavy.stall_mc > 0.0 && heavy.gpu_ipc > 0.0 && heavy.cores.len() == 14, "{heavy:?}");
+    let light = Setup { warps: 4, ..Setup::together(STREAM, LIGHT) };
+    let measured = measure(&light, &options).unwrap();
+    assert!(measured.cores.iter().all(|(_, ipc)| (0.01..=3.0).contains(ipc)), "{measured:?}");
+    assert_eq!((measured.cut, measured.clone()), (0, measure(&light, &options).unwrap()));
+    let early = HeteroOptions { light_from: 3000, ..options };
+    assert!(measure(&light, &early).unwrap_err().contains("had not settled by cycle 3000"));
+}

@@ -1,0 +1,214 @@
+//! The whole policy on hand-made observations of one SM.
+
+use warpshard_base::{AppId, KernelIndex, SmId};
+use warpshard_control::{Controller, EventKind, KernelFacts, Peaks};
+use crate::made;
+use warpshard_policy::testing::{Numbers, Scene};
+
+use super::categories::tests::{SM, kernel};
+
+const OF_SM: [&str; 11] = [
+    "issued_sp",
+    "issued_int",
+    "issued_alu",
+    "issued_branch",
+    "memory_accesses",
+    "shared_instructions",
+    "shared_conflict_cycles",
+    "stall_scoreboard_memory",
+    "stall_scoreboard_alu",
+    "stall_memory_pipeline",
+    "stall_pipeline",
+];
+const OF_APP: [&str; 9] = [
+    "issued_sp",
+    "issued_int",
+    "issued_alu",
+    "issued_branch",
+    "memory_accesses",
+    "shared_instructions",
+    "shared_conflict_cycles",
+    "ctas_begun",
+    "ctas",
+];
+
+/// A machine of one SM and `apps` applications of a kernel each, of whose CTAs six fit.
+struct Stand {
+    scene: Scene,
+    policy: Box<dyn Controller>,
+    cycle: u64,
+    apps: usize,
+}
+
+impl Stand {
+    fn new(apps: usize, parameters: &str) -> Self {
+        let mut scene = Scene { sms: Numbers::named(&OF_SM), sm_applications: Numbers::named(&OF_APP), ..Scene::default() };
+        let one = kernel(256, 16, 0, 6, 6);
+        let of = |app| KernelFacts { app: AppId(app), ctas: 1000, ctas_per_sm: 6, needs: one.needs, ..KernelFacts::default() };
+        scene.facts.kernels = (0..apps as u16).map(of).collect();
+        scene.facts.applications = (0..apps).map(|app| format!("app{app}")).collect();
+        scene.facts.sm = SM;
+        scene.facts.peaks = Peaks { issue: 2.0, ..Peaks::default() };
+        Self { scene, policy: made("kernel_mgmt", parameters), cycle: 0, apps }
+    }
+
+    fn start(&mut self) -> String {
+        self.scene.sms.values = vec![0; OF_SM.len()];
+        self.scene.sm_applications.values = vec![0; OF_APP.len() * self.apps];
+        self.scene.cut(&mut *self.policy, 0, &[])
+    }
+
+    /// 100 cycles with so many instructions of the SP pipelines, accesses and stalls, in which CTAs started and ended, by application.
+    fn cut(&mut self, [sp, ldst, stalls]: [u64; 3], ctas: &[[u64; 2]], events: &[EventKind]) -> String {
+        self.cycle += 100;
+        self.scene.sms.values = vec![sp, 0, 0, 0, ldst, 0, 0, stalls, 0, 0, 0];
+        // The first application prefers the SP pipelines.
+        let share = |app: usize| if app == 0 { [sp, 1] } else { [1, ldst] };
+        let row = |(app, [begun, ended]): (usize, &[u64; 2])| {
+            let [sp, ldst] = share(app);
+            [sp, 0, 0, 0, ldst, 0, 0, *begun, *ended]
+        };
+        self.scene.sm_applications.values = ctas.iter().enumerate().flat_map(row).collect();
+        self.scene.cut(&mut *self.policy, self.cycle, events)
+    }
+
+    /// A sampling period in one cut, in which what ends starts anew.
+    fn period(&mut self, counts: [u64; 3], ctas: [u64; 2]) -> String {
+        self.cut(counts, &ctas.map(|ctas| [ctas, ctas]), &[])
+    }
+}
+
+#[test]
+fn the_first_numbers_are_those_of_algorithm_1_on_every_sm() {
+    let mut stand = Stand::new(2, "opt = [6, 1]");
+    assert_eq!(
+        stand.start(),
+        "kernel_ctas 5 for kernel 0 on every SM: static TLP modulation; bypass 0 for kernel 0 on every SM: nothing bypasses yet; \
+         kernel_ctas 1 for kernel 1 on every SM: static TLP modulation; bypass 0 for kernel 1 on every SM: nothing bypasses yet"
+    );
+}
+
+#[test]
+fn a_period_moves_a_cta_to_the_kernel_that_prefers_the_critical_pipeline() {
+    let mut stand = Stand::new(2, "opt = [3, 3]\nbypass = false");
+    stand.start();
+    assert_eq!(stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]), "", "six are there: the first period begins");
+    assert_eq!(stand.period([50, 50, 0], [3, 3]), "", "it is the history");
+    assert_eq!(
+        stand.period([40, 55, 0], [3, 3]),
+        "kernel_ctas 4 for kernel 0 on sm0: SP is critical; kernel_ctas 2 for kernel 1 on sm0: SP is critical"
+    );
+    // The SM gets there.
+    assert_eq!(stand.cut([40, 50, 0], &[[1, 0], [0, 1]], &[]), "");
+    assert_eq!(stand.period([60, 60, 0], [4, 2]), "", "both are used more");
+    assert_eq!(
+        stand.period([60, 20, 0], [4, 2]),
+        "kernel_ctas 3 for kernel 0 on sm0: LD/ST is critical; kernel_ctas 3 for kernel 1 on sm0: LD/ST is critical"
+    );
+}
+
+#[test]
+fn within_its_optimum_a_kernel_gets_no_cta_more() {
+    let mut stand = Stand::new(2, "opt = [3, 3]\nbypass = false\nwithin_opt = true");
+    stand.start();
+    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    stand.period([50, 50, 0], [3, 3]);
+    assert_eq!(stand.period([40, 55, 0], [3, 3]), "", "SP is critical, and the kernel that prefers it has three CTAs");
+}
+
+#[test]
+fn bypassing_is_learnt_with_constant_numbers_of_ctas() {
+    let mut stand = Stand::new(2, "opt = [3, 3]\ndynamic = false");
+    stand.start();
+    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    assert_eq!(stand.period([50, 50, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
+    assert_eq!(stand.cut([50, 50, 0], &[[1, 1], [0, 0]], &[]), "", "the CTA with the bit has started: a period begins");
+    assert_eq!(
+        stand.period([50, 50, 90], [3, 3]),
+        "bypass 0 for kernel 0 on sm0: stalls of sampling periods; bypass 1 for kernel 1 on sm0: stalls of sampling periods"
+    );
+    assert_eq!(stand.cut([50, 50, 0], &[[3, 3], [1, 1]], &[]), "", "the old one has ended, the new one started");
+    assert_eq!(stand.period([50, 50, 80], [3, 3]), "bypass 2 for kernel 1 on sm0: stalls of sampling periods");
+    assert_eq!(stand.cut([50, 50, 0], &[[0, 0], [1, 1]], &[]), "");
+    assert_eq!(stand.period([50, 50, 85], [3, 3]), "bypass 1 for kernel 1 on sm0: stalls of sampling periods");
+    assert_eq!(stand.cut([50, 50, 0], &[[3, 3], [3, 3]], &[]), "");
+    assert_eq!(stand.period([50, 50, 10], [3, 3]), "", "it has learnt");
+}
+
+#[test]
+fn learning_begins_after_a_period_that_changed_nothing() {
+    let mut stand = Stand::new(2, "opt = [3, 3]");
+    stand.start();
+    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    assert_eq!(stand.period([50, 50, 100], [3, 3]), "");
+    assert_eq!(stand.period([60, 60, 100], [3, 3]), "", "both pipelines are used more: it learns from now on");
+    assert_eq!(stand.period([10, 60, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
+}
+
+#[test]
+fn the_kernel_that_is_left_gets_everything() {
+    let mut stand = Stand::new(2, "opt = [3, 3]");
+    stand.start();
+    let said = stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[EventKind::KernelDispatched(KernelIndex(1))]);
+    assert_eq!(
+        said,
+        "kernel_ctas 6 for kernel 0 on every SM: the other has no CTAs left; bypass 0 for kernel 0 on every SM: it has the L1 for itself"
+    );
+    assert_eq!(stand.policy.triggers().len(), 2);
+    stand.cut([50, 50, 0], &[[0, 0], [0, 0]], &[EventKind::ApplicationEnded(AppId(0))]);
+    assert!(stand.policy.triggers().is_empty());
+}
+
+#[test]
+fn of_a_pool_two_run_and_the_next_joins_when_one_has_no_ctas_left() {
+    let mut stand = Stand::new(4, "opt = [6, 1, 6, 6]\npreference = [0.5, 0.4, 0.3, 2.0]\nbypass = false");
+    let said = stand.start();
+    assert!(said.starts_with("kernel_ctas 0 for kernel 0 on every SM: waits in the pool; kernel_ctas 0 for kernel 2"), "{said}");
+    assert!(said.contains("kernel_ctas 1 for kernel 1 on every SM: static") && said.contains("kernel_ctas 5 for kernel 3"), "{said}");
+    let said = stand.cut([50, 50, 0], &[[0, 0], [1, 0], [0, 0], [5, 0]], &[EventKind::KernelDispatched(KernelIndex(3))]);
+    assert!(said.starts_with("kernel_ctas 5 for kernel 0") && said.contains("kernel_ctas 1 for kernel 1"), "{said}");
+}
+
+#[test]
+fn fixed_numbers_are_those_given() {
+    let mut stand = Stand::new(2, "ctas = [4, 2]\ndynamic = false\nbypass = false");
+    assert_eq!(
+        stand.start(),
+        "kernel_ctas 4 for kernel 0 on every SM: fixed numbers; kernel_ctas 2 for kernel 1 on every SM: fixed numbers"
+    );
+    assert_eq!(stand.policy.triggers().len(), 2, "no sampling");
+}
+
+#[test]
+fn what_there_is_nothing_to_manage_of_is_left_alone() {
+    assert_eq!(Stand::new(1, "opt = [3, 3]").start(), "one application has the GPU: there is nothing to manage");
+    assert_eq!(Stand::new(3, "opt = [3, 3]").start(), "numbers of 2 applications do not suit 3: nothing is set");
+}
+
+#[test]
+fn signals_have_the_utilisations_of_a_period() {
+    let mut stand = Stand::new(2, "opt = [3, 3]");
+    stand.start();
+    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    stand.scene.sms.values = vec![50, 0, 0, 0, 25, 0, 0, 7, 0, 2, 0];
+    stand.scene.sm_applications.values = [[0, 0, 0, 0, 0, 0, 0, 3, 3]; 2].concat();
+    let signals = stand.scene.signals(&mut *stand.policy, 200);
+    let sm = Some(SmId(0));
+    assert_eq!(signals, [(sm, "sp", 0.25), (sm, "ldst", 0.25), (sm, "stalls", 9.0)]);
+}
+
+#[test]
+fn wrong_parameters_are_refused() {
+    for (parameters, why) in [
+        ("dynamic=true", "neither `opt` nor `ctas` is given"),
+        ("opt=[1,2],ctas=[1,2]", "leave one of them out"),
+        ("opt=[1]", "`opt` = [1]"),
+        ("opt=[1,0]", "`opt` = [1, 0]"),
+        ("ctas=[0,0]", "`ctas` = [0, 0]"),
+        ("opt=[1,2],preference=[1.0]", "`preference` = [1.0]"),
+        ("opt=[1,2],preference=[1.0,0.0]", "`preference` = [1.0, 0.0]"),
+    ] {
+        let error = crate::catalogue().controller(&format!("kernel_mgmt:{parameters}")).err().expect("it is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}

@@ -1,0 +1,42 @@
+//! Kernel management: Liang and Li, "Efficient Kernel Management on GPUs", ACM TECS 16(4), 2017.
+
+pub mod control;
+pub mod study;
+
+use warpshard_configs::{File, embedded};
+use warpshard_lab::request::{Study, StudyOption};
+use warpshard_policy::registry::{Policy, parsed};
+
+use super::Paper;
+use control::KernelMgmt;
+
+/// What this paper adds to the program.
+pub const PAPER: Paper = Paper { key: "kernel_mgmt", title: "Kernel management", files: FILES, policies: POLICIES, studies: STUDIES };
+
+/// Its machines and kernel models.
+const FILES: &[&[File]] = &[
+    embedded!(Machine, "machines/", ["fermi15"]),
+];
+
+/// Its controllers.
+const POLICIES: &[Policy] = &[
+    Policy {
+        name: KernelMgmt::NAME,
+        help: "CTAs per SM of kernels that run side by side, and which of them bypass the L1 (Liang and Li, TECS 2017)",
+        parameters: KernelMgmt::PARAMETERS,
+        build: |table| Ok(Box::new(KernelMgmt::new(parsed(KernelMgmt::NAME, table)?)?)),
+    },
+];
+
+/// Its studies.
+const STUDIES: &[Study] = &[
+    Study {
+        name: "kernel-mgmt",
+        summary: "kernels that share every SM, with numbers of CTAs and cache bypassing under control, compared with the paper",
+        machine: "fermi15",
+        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        otherwise: "its kernels and machine are those of the paper",
+        sweeps: &["gpu.dispatch.sharing"],
+        run: study::study,
+    },
+];

@@ -1,0 +1,250 @@
+//! `study kernel-mgmt`: two kernels that share every SM under kernel management (Liang and Li, ACM TECS 16(4), 2017).
+//!
+//! In: the kernels of the paper's Table III as programs. Each runs alone with every number of CTAs per SM, which gives its profile: the
+//! number at which it is fastest, its type, and which pipelines it uses. With these profiles every pair of Table IV runs one after
+//! the other (LeftOver), with static TLP modulation, also with dynamic, also with cache bypassing, and with SMs of their own (Smart-Even,
+//! SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, beside the paper's.
+//!
+//! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
+//! the pairs of KMS with an input of which one CTA fits the L1, `fits=N` with N features. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
+//! CTAs than its optimum, which the paper does not say.
+
+mod findings;
+mod published;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use warpshard_lab::Lab;
+use warpshard_lab::request::Request;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use findings::{Group, Profiled, Results};
+use published::{Input, Kernel, kernel, kernels, published};
+use task::{Occupancy, Run, Scheme, Taken, occupancy};
+
+/// What is run after the profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Configuration {
+    Pairs,
+    Pools,
+    Exhaustive,
+    /// The pairs, with numbers of CTAs that do not exceed the optimum of either kernel.
+    WithinOpt,
+    /// The pairs of kernels whose inputs have features, with so many.
+    Fits(u32),
+    /// Both.
+    FitsWithinOpt(u32),
+}
+
+/// Features with which the rows of one CTA fit the L1.
+const FITTING: u32 = 16;
+
+impl Configuration {
+    const ALL: [(&'static str, Self); 6] = [
+        ("pairs", Self::Pairs),
+        ("pools", Self::Pools),
+        ("exhaustive", Self::Exhaustive),
+        ("within-opt", Self::WithinOpt),
+        ("fits", Self::Fits(FITTING)),
+        ("fits-within-opt", Self::FitsWithinOpt(FITTING)),
+    ];
+
+    /// The features of kernels whose inputs have any, where it says how many.
+    fn features(self) -> Option<u32> {
+        match self {
+            Self::Fits(features) | Self::FitsWithinOpt(features) => Some(features),
+            _ => None,
+        }
+    }
+
+    /// Whether dynamic modulation gives no kernel more CTAs than its optimum.
+    fn within_opt(self) -> bool {
+        matches!(self, Self::WithinOpt | Self::FitsWithinOpt(_))
+    }
+
+    fn of(name: Option<&str>) -> Result<Self, String> {
+        let Some(name) = name else { return Ok(Self::Pairs) };
+        let (word, number) = name.split_once('=').map_or((name, None), |(word, number)| (word, Some(number)));
+        let known = Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, configuration)| *configuration);
+        let inputs = kernels().iter().flat_map(|kernel| kernel.features.keys());
+        let features: BTreeSet<u32> = inputs.filter_map(|number| number.parse().ok()).collect();
+        let number = number.map(|number| number.parse().ok().filter(|number| features.contains(number)));
+        let configuration = match (known, number) {
+            (Some(Self::Fits(_)), Some(Some(number))) => Some(Self::Fits(number)),
+            (Some(Self::FitsWithinOpt(_)), Some(Some(number))) => Some(Self::FitsWithinOpt(number)),
+            (known, None) => known,
+            _ => None,
+        };
+        configuration.ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            let features: Vec<String> = features.iter().map(u32::to_string).collect();
+            let (names, features) = (names.join(", "), features.join(", "));
+            format!("--configuration {name}: expected one of {names}; after the last two `=N` may follow, N one of {features}")
+        })
+    }
+}
+
+/// Makes runs of kernels by their places in Table III.
+struct Maker<'a> {
+    request: &'a Request,
+    input: Input,
+    within_opt: bool,
+}
+
+impl Maker<'_> {
+    fn run(&self, members: &[usize], scheme: Scheme) -> Run {
+        let settings = self.request.set.clone();
+        let kernels = members.iter().map(|member| &kernels()[*member]).collect();
+        Run { kernels, scheme, machine: &published().own.parameters.machine, settings, input: self.input }
+    }
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// When the programs are not there, an option is wrong, or a run fails.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new("programs").is_dir() {
+        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
+    }
+    let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::Input)?;
+    let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let groups: Vec<Vec<usize>> =
+        (1..).zip(all_groups(configuration)).filter(|(number, _)| among(*number)).map(|(_, group)| group).collect();
+    if groups.is_empty() {
+        return Err(StudyError::Input("--pairs selects nothing".into()));
+    }
+    let input = match configuration.features() {
+        Some(_) if request.full => {
+            return Err(StudyError::Input("--full and this --configuration each choose inputs: leave one of them out".into()));
+        }
+        Some(features) => Input::Features(features),
+        None if request.full => Input::Full,
+        None => Input::Quick,
+    };
+    let (maker, lab) = (Maker { request, input, within_opt: configuration.within_opt() }, request.lab());
+    let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::Input)?;
+    let groups = match configuration {
+        Configuration::Exhaustive => exhaustive(groups, &profiles, &maker, &lab),
+        _ => managed(groups, &profiles, &maker, &lab),
+    };
+    let results = Results { profiles, groups: groups.map_err(StudyError::Input)? };
+    let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
+    let mut output = StudyOutput::new("kernel-mgmt", title);
+    match configuration {
+        Configuration::Pairs | Configuration::WithinOpt | Configuration::Fits(_) | Configuration::FitsWithinOpt(_) => {
+            findings::show_pairs(&mut output, &results)
+        }
+        Configuration::Pools => findings::show_pools(&mut output, &results),
+        Configuration::Exhaustive => findings::show_exhaustive(&mut output, &results),
+    }
+    Ok(output)
+}
+
+/// The groups of kernels of a configuration, by their places in Table III: pairs in the order of Table IV.
+fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
+    let own = &published().own;
+    match configuration {
+        Configuration::Pools => own.pool.iter().map(|pool| pool.iter().map(|name| kernel(name)).collect()).collect(),
+        _ => {
+            let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect());
+            let have = |members: &Vec<usize>| members.iter().any(|member| !kernels()[*member].features.is_empty());
+            pairs.filter(|members| configuration.features().is_none() || have(members)).collect()
+        }
+    }
+}
+
+/// Runs the kernels of the groups alone, with every number of CTAs per SM.
+fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Profiled>, String> {
+    let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
+    members.sort_unstable();
+    members.dedup();
+    let machine = maker.run(&members, Scheme::LeftOver).machine()?.machine;
+    let of =
+        |member: &usize| -> Result<(usize, Occupancy), String> { Ok((*member, occupancy(&kernels()[*member], &machine, maker.input)?)) };
+    let known: Vec<(usize, Occupancy)> = members.iter().map(of).collect::<Result<_, _>>()?;
+    let runs: Vec<Run> =
+        known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| maker.run(&[*member], Scheme::Alone(ctas)))).collect();
+    let mut taken = lab.all(&runs)?.into_iter();
+    let profiled = |(kernel, occupancy): (usize, Occupancy)| {
+        let runs: Vec<Taken> = taken.by_ref().take(occupancy.most as usize).collect();
+        Profiled { kernel, occupancy, runs }
+    };
+    Ok(known.into_iter().map(profiled).collect())
+}
+
+/// The schemes that every group is run with, after LeftOver.
+fn schemes(members: &[usize], profiles: &[Profiled], within_opt: bool) -> Vec<Scheme> {
+    let of = |member: &usize| profiles.iter().find(|profiled| profiled.kernel == *member).expect("every member is profiled");
+    let opt: Vec<u32> = members.iter().map(|member| of(member).opt()).collect();
+    let preference: Vec<f64> = members.iter().map(|member| of(member).preference()).collect();
+    // Static modulation alone is within it anyway.
+    let managed = |dynamic, bypass| Scheme::Managed {
+        opt: opt.clone(),
+        preference: preference.clone(),
+        dynamic,
+        bypass,
+        within_opt: within_opt && dynamic,
+    };
+    let mut schemes = vec![Scheme::LeftOver, managed(false, false), managed(true, false), managed(true, true), Scheme::SmartEven];
+    if members.len() == 2 {
+        schemes.push(Scheme::Smc(&published().own.parameters.smc));
+    }
+    schemes
+}
+
+/// Runs the groups with all schemes.
+fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, String> {
+    let runs: Vec<Run> = groups
+        .iter()
+        .flat_map(|members| schemes(members, profiles, maker.within_opt).into_iter().map(|scheme| maker.run(members, scheme)))
+        .collect();
+    let mut taken = lab.all(&runs)?.into_iter();
+    let group = |members: Vec<usize>| {
+        let mut next = || taken.next().expect("every run has a result");
+        let [left_over, first, dynamic, bypassing, smart_even] = std::array::from_fn(|_| next());
+        let smc = (members.len() == 2).then(next);
+        Group { members, left_over, first, dynamic, bypassing, smart_even, smc, fixed: Vec::new() }
+    };
+    Ok(groups.into_iter().map(group).collect())
+}
+
+/// Runs the pairs with LeftOver, static modulation, and every number of CTAs that fits.
+fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, String> {
+    let space = |members: &[usize]| -> Vec<[u32; 2]> {
+        let of = |member: usize| profiles.iter().find(|profiled| profiled.kernel == member).expect("every member is profiled").occupancy;
+        let (a, b) = (of(members[0]), of(members[1]));
+        let slots = published().own.pair.iter().map(|pair| pair.ctas.iter().sum::<u32>()).max().unwrap_or(8).max(8);
+        let fits = |ctas: &[u32; 2]| {
+            let room = |part: usize| f64::from(ctas[0]) * a.each[part] + f64::from(ctas[1]) * b.each[part] <= 100.0 + 1e-9;
+            ctas[0] + ctas[1] <= slots && (0..3).all(room)
+        };
+        (1..=a.most).flat_map(|first| (1..=b.most).map(move |second| [first, second])).filter(fits).collect()
+    };
+    let of = |members: &Vec<usize>| {
+        let fixed = space(members).into_iter().map(Scheme::Fixed);
+        let first = schemes(members, profiles, false).into_iter().take(2);
+        first.chain(fixed).map(|scheme| maker.run(members, scheme)).collect::<Vec<Run>>()
+    };
+    let runs: Vec<Run> = groups.iter().flat_map(of).collect();
+    let mut taken = lab.all(&runs)?.into_iter();
+    let group = |members: Vec<usize>| {
+        let (left_over, first) = (taken.next().unwrap_or_default(), taken.next().unwrap_or_default());
+        let fixed = space(&members).into_iter().zip(taken.by_ref()).collect();
+        Group { members, left_over, first, fixed, ..Group::default() }
+    };
+    Ok(groups.into_iter().map(group).collect())
+}
+
+/// The name of a group: those of its kernels.
+fn name(members: &[usize]) -> String {
+    members.iter().map(|member: &usize| kernels()[*member].name.as_str()).collect::<Vec<_>>().join("_")
+}
+
+/// The kernel of a place in Table III.
+fn of(member: usize) -> &'static Kernel {
+    &kernels()[member]
+}

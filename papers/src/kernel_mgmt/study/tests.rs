@@ -1,0 +1,104 @@
+//! The groups, and figures of hand-made runs.
+
+use super::published::{Quantity, Type};
+use super::*;
+use warpshard_lab::Task;
+
+#[test]
+fn groups_are_those_of_the_paper() {
+    let pairs = all_groups(Configuration::Pairs);
+    assert_eq!((pairs.len(), kernels().len()), (28, 8));
+    let mut sorted: Vec<Vec<usize>> = pairs.clone();
+    sorted.iter_mut().for_each(|pair| pair.sort_unstable());
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 28, "every pair once");
+    let sizes: Vec<usize> = all_groups(Configuration::Pools).iter().map(Vec::len).collect();
+    assert_eq!(sizes, [4, 4, 4, 4, 5, 5]);
+    let fits = all_groups(Configuration::Fits(16));
+    assert_eq!(fits, all_groups(Configuration::FitsWithinOpt(20)));
+    assert_eq!(pairs, all_groups(Configuration::WithinOpt));
+    assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel("KMS"))), "{fits:?}");
+}
+
+#[test]
+fn registers_are_those_that_table_iii_says_are_used() {
+    let machine = crate::machine("fermi15", &[]).unwrap().machine;
+    for kernel in kernels() {
+        let ours = occupancy(kernel, &machine, Input::Quick).unwrap();
+        let used = ours.each.map(|each| each * f64::from(kernel.opt));
+        for (used, published) in used.iter().zip(kernel.utilisation) {
+            assert!((used - published).abs() < 0.2, "{}: {used} % used, {published} % published", kernel.name);
+        }
+        assert_eq!((ours.most, Type::of(kernel.opt, kernel.most)), (kernel.most, kernel.kind), "{}", kernel.name);
+    }
+}
+
+#[test]
+fn an_unknown_configuration_is_refused() {
+    assert_eq!(Configuration::of(None), Ok(Configuration::Pairs));
+    let error = Configuration::of(Some("all")).unwrap_err();
+    let expected = "expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt; after the last two `=N` may follow, N one of 6, 8, 16, 18, 20, 22, 24, 26, 28, 30";
+    assert_eq!(error, format!("--configuration all: {expected}"));
+    let of = |name| Configuration::of(Some(name));
+    assert_eq!([of("fits"), of("fits=16"), of("fits=20")], [16, 16, 20].map(|features| Ok(Configuration::Fits(features))));
+    assert_eq!(of("fits-within-opt=18"), Ok(Configuration::FitsWithinOpt(18)));
+    assert!(["fits=17", "fits=", "pairs=16", "fits=16=16"].iter().all(|name| of(name).is_err()));
+    let kms = &kernels()[kernel("KMS")];
+    let has = |of: &(&String, &Vec<(String, String)>)| of.1.contains(&("features".to_owned(), of.0.clone()));
+    assert!(kms.features.len() == 10 && kms.features.iter().all(|input| has(&input)));
+    assert_eq!(kms.size(Input::Features(22))[0].1, "76800");
+}
+
+fn took(cycles: u64, joules: f64, chosen: &[u32]) -> Taken {
+    Taken { cycles, joules, memory_stalls: cycles / 2, structural_stalls: cycles / 4, chosen: chosen.to_vec(), ..Taken::default() }
+}
+
+#[test]
+fn gains_are_those_over_left_over_and_every_published_value_is_compared() {
+    let pair = [kernel("BKP"), kernel("KMS")];
+    let group = Group {
+        members: pair.to_vec(),
+        left_over: took(1000, 3.0, &[]),
+        first: took(800, 2.5, &[5, 1]),
+        dynamic: took(700, 2.2, &[5, 1]),
+        bypassing: Taken { l1_reads: 100, l1_hits: 50, ..took(625, 2.0, &[5, 1]) },
+        smart_even: took(900, 2.8, &[]),
+        smc: Some(took(850, 2.7, &[])),
+        fixed: Vec::new(),
+    };
+    let occupancy = Occupancy { most: 6, each: [100.0 / 6.0, 0.0, 10.0], ctas: 100 };
+    let profiled = |kernel, cycles: [u64; 6]| Profiled { kernel, occupancy, runs: cycles.map(|cycles| took(cycles, 1.0, &[])).to_vec() };
+    let profiles = vec![profiled(pair[0], [9, 8, 7, 6, 5, 4]), profiled(pair[1], [3, 4, 5, 6, 7, 8])];
+    assert_eq!((profiles[0].opt(), profiles[1].opt()), (6, 1));
+    let results = Results { profiles, groups: vec![group] };
+    let mut output = StudyOutput::new("kernel-mgmt", String::new());
+    findings::show_pairs(&mut output, &results);
+    let compared = published().values.iter().filter(|value| value.of.quantity != Quantity::Pools).count();
+    assert_eq!(output.compared().1.len(), compared);
+    let ours = |figure: &str| output.figure_named(&format!("{figure}, %")).unwrap();
+    assert!((ours("pairs, speedup with cache bypassing, mean") - 60.0).abs() < 1e-9);
+    assert!((ours("pairs, work per joule over LeftOver, mean") - 50.0).abs() < 1e-9);
+    assert!((ours("pairs, memory stalls against LeftOver, mean") + 37.6).abs() < 1e-9);
+    assert!((ours("threads used with the static choice, mean") - 100.0).abs() < 1e-9);
+    let shares = ["kernels of the type of Table III", "pairs with the numbers of CTAs of Table IV", "pairs at least as fast as"];
+    for share in shares {
+        let row = output.compared().1.iter().find(|row| row[0].starts_with(share)).unwrap();
+        assert_eq!((row[1].as_str(), row[6].as_str()), ("100.00", "holds"), "{share}");
+    }
+}
+
+#[test]
+fn the_page_has_the_cycles_that_the_program_takes_now() {
+    let run = Run {
+        kernels: vec![&kernels()[kernel("SPM")]],
+        scheme: Scheme::Alone(2),
+        machine: &published().own.parameters.machine,
+        settings: Vec::new(),
+        input: Input::Quick,
+    };
+    let cycles = run.run().unwrap().cycles;
+    let page = std::fs::read_to_string("docs/validation/kernel-mgmt.md").unwrap();
+    let sentence = format!("SPM alone with two CTAs per SM takes {cycles} cycles");
+    assert!(page.contains(&sentence), "docs/validation/kernel-mgmt.md is stale, run the study again: {sentence}");
+}

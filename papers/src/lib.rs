@@ -1,0 +1,71 @@
+//! The papers whose results are reproduced, a folder of each: its controllers, its studies with the published values, its machines and kernel
+//! models, and its page. Nothing below this package knows of any of them.
+//!
+//! A paper is added as a folder with a constant `PAPER`, and a name in the list below.
+#![forbid(unsafe_code)]
+
+use std::sync::LazyLock;
+
+use warpshard_config::{ConfigErrors, Loaded, Override};
+use warpshard_configs::File;
+use warpshard_lab::request::Study;
+use warpshard_policy::registry::Policy;
+use warpshard_run::Catalogue;
+
+macro_rules! papers {
+    ($($key:ident),* $(,)?) => {
+        $(pub mod $key;)*
+
+        /// All papers.
+        pub const PAPERS: &[Paper] = &[$($key::PAPER),*];
+    };
+}
+
+papers! {
+    cd_search,
+    dual_kernel,
+    hetero,
+    kernel_mgmt,
+    wa_sched,
+}
+
+/// What a paper adds to the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Paper {
+    /// The name of its folder.
+    pub key: &'static str,
+    /// What it is about, in a few words.
+    pub title: &'static str,
+    /// Its machines and kernel models.
+    pub files: &'static [&'static [File]],
+    /// Its controllers.
+    pub policies: &'static [Policy],
+    /// Its studies.
+    pub studies: &'static [Study],
+}
+
+/// All that comes with the program: the files and policies of no particular paper, and those of the papers.
+pub fn catalogue() -> &'static Catalogue {
+    static ALL: LazyLock<Catalogue> = LazyLock::new(|| {
+        let files: Vec<_> = PAPERS.iter().flat_map(|paper| paper.files).copied().collect();
+        let policies: Vec<_> = PAPERS.iter().map(|paper| paper.policies).collect();
+        Catalogue::core().with(&files, &policies)
+    });
+    &ALL
+}
+
+/// The studies of all papers.
+pub fn studies() -> impl Iterator<Item = &'static Study> {
+    PAPERS.iter().flat_map(|paper| paper.studies)
+}
+
+/// A machine by name, those of the papers included, or from a path.
+fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+    catalogue().machine(name_or_path, overrides)
+}
+
+/// For tests: the policy called `name`, those of the papers included, made from the text of its table.
+#[cfg(test)]
+fn made(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
+    warpshard_policy::testing::made_among(catalogue().policies(), name, parameters)
+}

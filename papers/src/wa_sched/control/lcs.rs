@@ -1,0 +1,172 @@
+//! LCS, the estimate of "Improving GPGPU resource utilization through alternative thread block scheduling" (Lee et al.,
+//! HPCA 2014), as the thesis summarises it (end of 4.3.4.2): how many CTAs an SM needs, estimated from its first one.
+//!
+//! In: per SM the instructions issued, and those of CTAs that ended. Out: a CTA limit per SM, once per kernel.
+//!
+//! An SM begins with all CTAs that fit, under a greedy scheduler. When its first CTA ends, the others have executed the work
+//! that hides its latency, so the limit is the instructions issued by then divided by those of the first CTA, rounded down.
+//! (The thesis prints the inverse quotient, times the CTAs that fit. That would give the highest limit to the SM that needs the
+//! fewest CTAs and contradicts the thesis's explanation.)
+
+use serde::Deserialize;
+
+use warpshard_base::{KernelIndex, SmId};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+use warpshard_policy::registry::PolicyError;
+
+/// The counters: instructions issued, CTAs that ended and the instructions of those.
+const COUNTERS: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instructions"];
+
+/// LCS has no parameters.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {}
+
+/// LCS: a CTA limit from the instructions that an SM issued until its first CTA ended.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct Lcs {
+    kernel: KernelIndex,
+    cores: Vec<Core>,
+    columns: Vec<usize>,
+}
+
+/// What one SM counted since the kernel began.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Core {
+    counted: [u64; COUNTERS.len()],
+    limited: bool,
+}
+
+impl Core {
+    /// The number of CTAs that suffices, of `most`; `None` before one has ended.
+    fn estimate(&self, most: u32) -> Option<u32> {
+        let [issued, ctas, instructions] = self.counted;
+        // CTAs that ended within the latency of the first one's event are counted with it: a CTA is their mean.
+        (issued * ctas).checked_div(instructions).map(|enough| u32::try_from(enough).unwrap_or(most).clamp(1, most))
+    }
+}
+
+impl Lcs {
+    /// The policy's name.
+    pub const NAME: &'static str = "lcs";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
+
+    /// The policy.
+    ///
+    /// # Errors
+    /// None; the signature is that of every policy.
+    pub fn new(Parameters {}: Parameters) -> Result<Self, PolicyError> {
+        Ok(Self { kernel: KernelIndex(0), cores: Vec::new(), columns: Vec::new() })
+    }
+
+    /// Every SM begins `kernel` with all CTAs that fit.
+    fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
+        self.kernel = kernel;
+        self.cores = vec![Core::default(); seen.sms.rows().len()];
+        let limit = facts.ctas_per_sm;
+        out.decide_because(Decision::CtaLimit { sm: None, limit }, format!("{kernel} begins with the {limit} CTAs that fit"));
+    }
+
+    fn count(&mut self, seen: &Observation<'_>) {
+        if self.columns.is_empty() {
+            self.columns = COUNTERS.iter().map(|name| seen.sms.column(name).expect("an SM counts what it issues")).collect();
+        }
+        for (core, row) in self.cores.iter_mut().zip(seen.sms.rows()) {
+            core.counted.iter_mut().zip(&self.columns).for_each(|(sum, &column)| *sum += row[column]);
+        }
+    }
+}
+
+impl Controller for Lcs {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let on = |selector| Trigger::On(selector);
+        let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
+        // Only the first CTA to end on an SM matters.
+        let first = (0..).zip(&self.cores).filter(|(_, core)| !core.limited);
+        triggers.extend(first.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
+        triggers
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::CtaLimit])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        self.count(seen);
+        if self.cores.is_empty() {
+            self.prepare(KernelIndex(0), seen, out);
+        }
+        for event in seen.events {
+            match event.kind {
+                EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
+                EventKind::KernelStarted(kernel) if kernel != self.kernel => self.prepare(kernel, seen, out),
+                EventKind::CtaEnded(sm, kernel) if kernel == self.kernel => {
+                    let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
+                    let core = &mut self.cores[usize::from(sm.0)];
+                    if let (false, Some(limit)) = (core.limited, core.estimate(most)) {
+                        core.limited = true;
+                        let [issued, ctas, instructions] = core.counted;
+                        let reason = format!("{issued} instructions issued until {ctas} CTAs of {instructions} ended");
+                        out.decide_because(Decision::CtaLimit { sm: Some(sm), limit }, reason);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made;
+    use warpshard_policy::testing::{Numbers, Scene};
+
+    const KERNEL: KernelIndex = KernelIndex(0);
+
+    fn scene() -> Scene {
+        Scene { sms: Numbers::named(&COUNTERS), ..Scene::with_kernel(1000, 8) }
+    }
+
+    #[test]
+    fn the_limit_is_what_was_issued_in_units_of_the_first_cta() {
+        let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
+        scene.sms.values = vec![0; 6];
+        assert_eq!(scene.cut(&mut *policy, 0, &[]), "cta_limit 8 on every SM: kernel 0 begins with the 8 CTAs that fit");
+        scene.sms.values = vec![1000, 0, 0, 900, 0, 0];
+        assert_eq!(scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]), "");
+        scene.sms.values = vec![1500, 1, 700, 100, 0, 0];
+        let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
+        let first = scene.cut(&mut *policy, 100, &[ended(0)]);
+        assert_eq!(first, "cta_limit 3 on sm0: 2500 instructions issued until 1 CTAs of 700 ended", "2500 / 700 = 3.57");
+        assert_eq!(policy.triggers().len(), 4, "SM 0 is left alone: the start, two of kernels, and SM 1");
+        scene.sms.values = vec![9000, 9, 6300, 2000, 1, 100];
+        let second = scene.cut(&mut *policy, 200, &[ended(0), ended(1)]);
+        assert_eq!(second, "cta_limit 8 on sm1: 3000 instructions issued until 1 CTAs of 100 ended", "no more than fit");
+    }
+
+    #[test]
+    fn ctas_that_ended_meanwhile_are_averaged_and_one_is_the_least() {
+        let core = |counted| Core { counted, limited: false };
+        assert_eq!(core([4000, 2, 2000]).estimate(8), Some(4));
+        assert_eq!(core([10, 1, 1000]).estimate(8), Some(1));
+        assert_eq!(core([4000, 0, 0]).estimate(8), None);
+    }
+
+    #[test]
+    fn another_kernel_begins_anew() {
+        let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
+        scene.facts.kernels.push(scene.facts.kernels[0].clone());
+        scene.sms.values = vec![0; 3];
+        scene.cut(&mut *policy, 0, &[]);
+        let next = scene.cut(&mut *policy, 500, &[EventKind::KernelEnded(KERNEL)]);
+        assert_eq!(next, "cta_limit 8 on every SM: kernel 1 begins with the 8 CTAs that fit");
+        assert_eq!(scene.cut(&mut *policy, 510, &[EventKind::KernelStarted(KernelIndex(1))]), "");
+    }
+}

@@ -1,0 +1,340 @@
+//! Perf-Sat (Section 4.3): finds, independently on each core, the number of CTAs at which performance saturates.
+//!
+//! In: per SM the scheduler cycles lost to the scoreboard and to full pipelines, starts and ends of kernels, ends of CTAs.
+//! Out: a CTA limit per SM, at the end of each sample.
+//!
+//! A core starts with half of the CTAs that fit. Its sampling period is the cycles until its first CTA ends, times the CTAs that
+//! fit; at the end of each period the search takes one step (`search.rs`). A core whose search has ended keeps its limit
+//! until the next kernel starts.
+
+mod search;
+
+use serde::Deserialize;
+
+use warpshard_base::{Cycle, KernelIndex, SmId};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Table, Trigger};
+use warpshard_policy::registry::PolicyError;
+
+use search::{Search, State};
+
+/// The counters summed by the "stalled cycle count". A scoreboard stall is one "due to dependency from a previous instruction"
+/// (4.3.1.3): a register, a barrier, a fence, or the last memory accesses of warps that have otherwise finished. A pipeline stall
+/// is one for lack of a unit. Not included are idle schedulers without warps, and warps that are not fetched or held back by others.
+const STALLED: [&str; 7] = [
+    "stall_scoreboard_alu",
+    "stall_scoreboard_memory",
+    "stall_barrier",
+    "stall_fence",
+    "stall_draining",
+    "stall_pipeline",
+    "stall_memory_pipeline",
+];
+
+/// The parameters of [`PerfSat`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Factor on the sampling period, 1 as in the thesis.
+    #[serde(default = "one")]
+    period: f64,
+    /// Waves of CTAs after which a run ends once all searches have ended; 0 for a run that goes on.
+    #[serde(default)]
+    stop_after: u32,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Perf-Sat: detection of the CTA count at which performance saturates, per core.
+#[derive(Clone, Debug, warpshard_state::State)]
+pub struct PerfSat {
+    period: f64,
+    ending: Ending,
+    cores: Vec<Core>,
+    columns: Vec<usize>,
+}
+
+/// The progress towards the end of a run that `stop_after` ends.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+enum Ending {
+    /// It ends by itself.
+    Never,
+    /// Not every core has settled; the longest first CTA took so many cycles.
+    Searching { waves: u32, longest: u64 },
+    /// This number of CTAs has to end; checked again at `next`, every `longest` cycles.
+    Settled { left: u64, longest: u64, next: Cycle },
+    /// Now.
+    Over,
+}
+
+/// One core's search.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Core {
+    kernel: KernelIndex,
+    search: Search,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+enum Stage {
+    /// The kernel has not started.
+    Waiting,
+    /// Until the first CTA ends.
+    First { begun: Cycle },
+    /// A sample is being taken.
+    Sample { period: u64, end: Cycle, stalled: u64 },
+    /// The limit is found.
+    Done,
+}
+
+impl PerfSat {
+    /// The policy's name.
+    pub const NAME: &'static str = "perf_sat";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
+        ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given"),
+        ("stop_after", "waves of CTAs after which a run ends once every SM has settled; 0, which is never, when not given"),
+    ];
+
+    /// The policy with its parameters; the factor is above 0.
+    pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
+        let Parameters { period, stop_after } = parameters;
+        if !(period > 0.0 && period.is_finite()) {
+            return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
+        }
+        let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
+        Ok(Self { period, ending, cores: Vec::new(), columns: Vec::new() })
+    }
+
+    /// Restarts the search on every core for `kernel`.
+    fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
+        let core = Core { kernel, search: Search::new(facts.ctas_per_sm), stage: Stage::Waiting };
+        let limit = core.search.count();
+        self.cores = vec![core; seen.sms.rows().len()];
+        let reason = format!("{kernel} begins with half of the {} CTAs that fit", facts.ctas_per_sm);
+        out.decide_because(Decision::CtaLimit { sm: None, limit }, reason);
+    }
+
+    fn count(&mut self, sms: &Table<'_>) {
+        if self.columns.is_empty() {
+            self.columns = STALLED.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
+        }
+        for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
+            if let Stage::Sample { stalled, .. } = &mut core.stage {
+                *stalled += self.columns.iter().map(|&column| row[column]).sum::<u64>();
+            }
+        }
+    }
+}
+
+impl PerfSat {
+    /// Counts the CTAs that end once every core has settled, for a run that is to end some waves later.
+    fn near_the_end(&mut self, seen: &Observation<'_>) {
+        match &mut self.ending {
+            Ending::Searching { waves, longest } if self.cores.iter().all(|core| matches!(core.stage, Stage::Done)) => {
+                let wave: u64 = self.cores.iter().map(|core| u64::from(core.search.count())).sum();
+                let (left, longest) = (u64::from(*waves) * wave, *longest);
+                self.ending = Ending::Settled { left, longest, next: seen.cycle.after(longest) };
+            }
+            Ending::Settled { left, longest, next } => {
+                let column = seen.grid.column("ctas_done").expect("the grid scheduler counts CTAs that ended");
+                *left = left.saturating_sub(seen.grid.sum(column));
+                *next = seen.cycle.after(*longest);
+                if *left == 0 {
+                    self.ending = Ending::Over;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Core {
+    /// A CTA of the kernel ended: the first one determines the length of samples.
+    fn cta_ended(&mut self, kernel: KernelIndex, at: Cycle, now: Cycle, factor: f64, most: u32) {
+        if let Stage::First { begun } = self.stage
+            && kernel == self.kernel
+        {
+            let period = ((at.0 - begun.0) as f64 * f64::from(most) * factor).ceil().max(1.0) as u64;
+            let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
+            self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+        }
+    }
+
+    /// Ends the sample that is due; returns its CTA count and its stalled cycles.
+    fn sampled(&mut self, now: Cycle) -> Option<(u32, u64)> {
+        let Stage::Sample { period, end, stalled } = self.stage else { return None };
+        if end > now {
+            return None;
+        }
+        let count = self.search.count();
+        self.search.sample(stalled);
+        let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
+        self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+        Some((count, stalled))
+    }
+}
+
+impl Controller for PerfSat {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let on = |selector| Trigger::On(selector);
+        let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
+        // Only the first CTA to end on an SM matters.
+        let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, Stage::Waiting | Stage::First { .. }));
+        triggers.extend(firsts.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
+        triggers
+    }
+
+    fn alarm(&self) -> Option<Cycle> {
+        let end = |core: &Core| if let Stage::Sample { end, .. } = core.stage { Some(end) } else { None };
+        let look = if let Ending::Settled { next, .. } = self.ending { Some(next) } else { None };
+        self.cores.iter().filter_map(end).chain(look).min()
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.ending, Ending::Over)
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::CtaLimit])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        if self.cores.is_empty() {
+            self.prepare(KernelIndex(0), seen, out);
+        }
+        self.count(&seen.sms);
+        for sm in 0..self.cores.len() {
+            let core = &mut self.cores[sm];
+            let Some((count, stalled)) = core.sampled(seen.cycle) else { continue };
+            let sm = SmId(sm as u16);
+            out.signal(Some(sm), "stalled_cycles", stalled as f64);
+            if core.search.state() == State::Settled {
+                out.signal(Some(sm), "settled", f64::from(core.search.count()));
+            }
+            let reason = format!("{stalled} stalled cycles at {count} CTAs: {}", core.search.state());
+            out.decide_because(Decision::CtaLimit { sm: Some(sm), limit: core.search.count() }, reason);
+        }
+        for event in seen.events {
+            match event.kind {
+                // The limit is set before the next kernel's CTAs are bound.
+                EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
+                EventKind::KernelStarted(kernel) => {
+                    if self.cores.first().is_none_or(|core| core.kernel != kernel) {
+                        self.prepare(kernel, seen, out);
+                    }
+                    self.cores.iter_mut().for_each(|core| core.stage = Stage::First { begun: event.cycle });
+                }
+                EventKind::CtaEnded(sm, kernel) => {
+                    let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
+                    if let (Ending::Searching { longest, .. }, Stage::First { begun }) =
+                        (&mut self.ending, self.cores[usize::from(sm.0)].stage)
+                    {
+                        *longest = (*longest).max(event.cycle.0 - begun.0);
+                    }
+                    self.cores[usize::from(sm.0)].cta_ended(kernel, event.cycle, seen.cycle, self.period, most);
+                }
+                _ => {}
+            }
+        }
+        self.near_the_end(seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made;
+    use warpshard_policy::testing::{Numbers, Scene};
+
+    const KERNEL: KernelIndex = KernelIndex(0);
+
+    /// Two SMs on which 8 CTAs fit.
+    fn scene() -> Scene {
+        let columns = [&["issued", "stall_no_warps"], &STALLED[..]].concat();
+        Scene { sms: Numbers::named(&columns), ..Scene::with_kernel(1000, 8) }
+    }
+
+    fn stalls(scene: &mut Scene, of: [u64; 2]) {
+        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1000, 0, stalled - 6, 1, 1, 1, 1, 2]).collect();
+    }
+
+    #[test]
+    fn a_sample_lasts_as_long_as_the_first_cta_times_the_ctas_that_fit() {
+        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
+        stalls(&mut scene, [100, 100]);
+        let start = scene.cut(&mut *policy, 0, &[]);
+        assert_eq!(start, "cta_limit 4 on every SM: kernel 0 begins with half of the 8 CTAs that fit");
+        assert_eq!(scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]), "");
+        assert_eq!(policy.alarm(), None);
+        scene.cut(&mut *policy, 150, &[EventKind::CtaEnded(SmId(1), KERNEL)]);
+        assert_eq!(policy.alarm(), Some(Cycle(150 + 8 * 100)));
+        scene.cut(&mut *policy, 160, &[EventKind::CtaEnded(SmId(1), KERNEL), EventKind::CtaEnded(SmId(0), KERNEL)]);
+        assert_eq!(policy.alarm(), Some(Cycle(950)), "later CTAs change nothing");
+        let sampled = scene.cut(&mut *policy, 950, &[]);
+        assert_eq!(sampled, "cta_limit 5 on sm1: 200 stalled cycles at 4 CTAs: weak increase", "what was counted at both cuts");
+        assert_eq!(policy.alarm(), Some(Cycle(160 + 8 * 110)));
+    }
+
+    #[test]
+    fn cores_search_by_themselves_and_keep_what_they_found() {
+        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
+        let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
+        stalls(&mut scene, [6, 6]);
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 10, &[ended(0), ended(1)]);
+        // SM 0 gets better with every CTA, SM 1 worse: it turns, goes down twice, and then up by one.
+        let samples = [[100, 100], [90, 110], [80, 90], [70, 95], [60, 96], [50, 7], [40, 7]];
+        let limits: Vec<String> = (1..)
+            .zip(samples)
+            .map(|(i, of)| {
+                stalls(&mut scene, of);
+                scene.cut(&mut *policy, 10 + 80 * i, &[])
+            })
+            .collect();
+        let words = |text: &str| text.split("; ").map(|part| part.split(" on ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>();
+        assert_eq!(words(&limits[2]), ["cta_limit 6", "cta_limit 3"]);
+        assert!(limits[4].contains("cta_limit 4 on sm1: 96 stalled cycles at 3 CTAs: settled"), "{}", limits[4]);
+        assert_eq!(words(&limits[5]), ["cta_limit 8"], "a core that has settled is left alone");
+        let next = scene.cut(&mut *policy, 5000, &[EventKind::KernelEnded(KERNEL)]);
+        assert_eq!(next, "", "there is no further kernel");
+    }
+
+    #[test]
+    fn a_run_ends_some_waves_after_the_last_core_has_settled() {
+        let mut scene = Scene { grid: Numbers::named(&["ctas_done"]), ..scene() };
+        let mut policy = made(PerfSat::NAME, "stop_after = 2");
+        scene.facts.kernels[0].ctas_per_sm = 2;
+        stalls(&mut scene, [100, 100]);
+        scene.grid.values = vec![0];
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 30, &[EventKind::CtaEnded(SmId(0), KERNEL), EventKind::CtaEnded(SmId(1), KERNEL)]);
+        // Both cores go to 2 CTAs and find both samples there better.
+        for (at, stalled) in [(90, 100), (150, 80), (210, 60)] {
+            stalls(&mut scene, [stalled, stalled]);
+            scene.cut(&mut *policy, at, &[]);
+        }
+        assert!(!policy.is_over());
+        assert_eq!(policy.alarm(), Some(Cycle(240)), "settled at 2 CTAs on 2 cores; a look every 30 cycles");
+        scene.grid.values = vec![5];
+        scene.cut(&mut *policy, 240, &[]);
+        assert_eq!((policy.is_over(), policy.alarm()), (false, Some(Cycle(270))), "5 of 2 x 4 CTAs");
+        scene.grid.values = vec![3];
+        scene.cut(&mut *policy, 270, &[]);
+        assert_eq!((policy.is_over(), policy.alarm()), (true, None));
+    }
+
+    #[test]
+    fn a_factor_that_is_none_is_refused() {
+        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0 }).unwrap_err().to_string();
+        assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
+    }
+}

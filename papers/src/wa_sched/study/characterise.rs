@@ -1,0 +1,366 @@
+//! `study characterise`: each kernel of the thesis alone on its machines, compared with the published tables.
+//!
+//! CTAs per core follow from what a CTA needs; phases from the instructions, with the latencies that the thesis's compiler sums
+//! up. The optimum of CTAs per core is found by running with every limit: it is "the count after which increasing the number
+//! of blocks resulted in less than 2 % performance improvement" (4.3.3.2), read of any increase and not of one CTA more. A
+//! kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the optimum is the most, else
+//! C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
+
+use rayon::prelude::*;
+
+use warpshard_workload::phases::{Latencies, LongOps, Phases};
+use warpshard_report::bars::{Bars, Group};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::job::{Job, Run};
+use warpshard_lab::output::{PlotNames, StudyOutput};
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{mean, percent_over};
+use warpshard_lab::verdict::{Aggregate, Ended, Headline, Verdict};
+
+use super::{Class, CoreType, CtaCells, Grid, Kernel, PhaseCells, StudyError, Thesis, library, optimum};
+
+/// One comparison.
+struct Cell {
+    kernel: String,
+    machine: &'static str,
+    quantity: &'static str,
+    ours: String,
+    published: String,
+    band: String,
+    kind: &'static str,
+    /// Nothing where nothing is published.
+    verdict: Option<Verdict>,
+    /// Whether the model was fitted to this cell.
+    fitted: bool,
+    /// Whether the trivial guess holds, where there is one.
+    trivial: Option<bool>,
+    ended: Ended,
+    /// The user's policy and order.
+    candidate: String,
+}
+
+impl Cell {
+    fn new(kernel: &Kernel, machine: &'static str, quantity: &'static str, ours: String) -> Self {
+        Self {
+            kernel: kernel.name.clone(),
+            machine,
+            quantity,
+            ours,
+            published: "-".into(),
+            band: "-".into(),
+            kind: "-",
+            verdict: None,
+            fitted: false,
+            trivial: None,
+            ended: Ended::Whole,
+            candidate: "-".into(),
+        }
+    }
+
+    fn number(self, ours: u32, published: u32, band: &str) -> Self {
+        let claim = library().band(band).around(published.into());
+        let verdict = Some(claim.grade(Some(ours.into())));
+        Self { published: claim.published(), band: claim.band(), kind: claim.kind(), verdict, ..self }
+    }
+
+    fn class(self, published: &str) -> Self {
+        let verdict = Some(Verdict::of(self.ours.starts_with(published)));
+        Self { published: published.into(), band: "equal".into(), kind: "class", verdict, ..self }
+    }
+
+    fn contradicted(self, contradicted: bool) -> Self {
+        Self { verdict: if contradicted { Some(Verdict::Contradicted) } else { self.verdict }, ..self }
+    }
+
+    fn holds(&self) -> Option<bool> {
+        self.verdict.filter(|verdict| *verdict != Verdict::Contradicted).map(|verdict| verdict == Verdict::Holds)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let fitted = if self.fitted { " (fitted)" } else { "" };
+        let verdict = self.verdict.map_or_else(|| "-".into(), |verdict| format!("{}{fitted}", verdict.name()));
+        let run = if self.ended == Ended::Cut { "cut" } else { "whole" };
+        let Self { kernel, machine, quantity, ours, published, band, kind, .. } = self;
+        [kernel.as_str(), machine, quantity, ours, published, band, kind, &verdict, run].map(String::from).into()
+    }
+}
+
+const COLUMNS: [&str; 9] = ["kernel", "machine", "quantity", "ours", "published", "band", "kind", "verdict", "run"];
+
+/// The rates of a kernel on a machine of Table 4.2.
+struct Sweep {
+    kernel: &'static Kernel,
+    machine: &'static str,
+    column: &'static str,
+    published: CtaCells,
+    grid: Grid,
+    /// A run for each limit of CTAs, and one more with the user's policy and order.
+    jobs: Vec<Job>,
+    runs: Vec<Run>,
+}
+
+impl Sweep {
+    fn new(
+        thesis: &Thesis<'_>,
+        kernel: &'static Kernel,
+        machine: &'static str,
+        column: &'static str,
+        published: CtaCells,
+    ) -> Result<Self, String> {
+        let job = thesis.job(kernel, machine, &kernel.table_4_2);
+        let grid = Grid::of(&job)?;
+        let job = job.cycles((!grid.whole).then_some(thesis.cycles));
+        let limits = (1..=grid.most).map(|limit| job.clone().set("gpu.sm.max_ctas", limit));
+        let candidate = thesis.candidate.iter().map(|candidate| candidate.apply(&job.clone().set("gpu.sm.max_ctas", grid.most)));
+        let jobs = limits.chain(candidate).collect();
+        Ok(Self { kernel, machine, column, published, grid, jobs, runs: Vec::new() })
+    }
+
+    fn rate(&self, i: usize) -> f64 {
+        self.runs[i].steady_rate(self.jobs[i].cycles)
+    }
+
+    fn rates(&self) -> Vec<f64> {
+        (0..self.grid.most as usize).map(|i| self.rate(i)).collect()
+    }
+
+    fn cells(&self) -> [Cell; 4] {
+        let Self { kernel, machine, column, published, grid, .. } = self;
+        let (rates, step) = (self.rates(), library().own.parameters.step);
+        let (best, class) = (optimum(&rates, step), Class::of(&rates, step));
+        let all = grid.most as usize;
+        let candidate = (self.runs.len() > all).then(|| {
+            let rate = self.rate(all);
+            format!("{rate:.2} ({:+.1} %)", percent_over(rate, rates[all - 1]))
+        });
+        let curve = rates.iter().map(|rate| format!("{rate:.2}")).collect::<Vec<_>>().join(" ");
+        let ended = if self.runs.iter().all(|run| run.ended) { Ended::Whole } else { Ended::Cut };
+        let new = |quantity, ours| Cell { ended, ..Cell::new(kernel, machine, quantity, ours) };
+        let fitted = |word: &str| grid.is_fitted_to("Table 4.2", &[word, column]);
+        let near = |count: u32| library().band("optimum").around(published.opt.into()).grade(Some(count.into())) == Verdict::Holds;
+        // A kernel whose optimum is the most CTAs is C-strong by definition (4.3.1.2).
+        let contradicted = published.opt == published.max && published.class != Class::Strong;
+        let most = Cell::new(kernel, machine, "CTAs per core", grid.most.to_string()).number(grid.most, published.max, "ctas");
+        [
+            Cell { fitted: fitted("Max"), ..most },
+            Cell { candidate: candidate.unwrap_or_else(|| "-".into()), ..new(CURVE, curve) },
+            Cell {
+                fitted: fitted("Opt"),
+                trivial: Some(near(grid.most)),
+                ..new("optimum", best.to_string()).number(best, published.opt, "optimum")
+            },
+            Cell {
+                fitted: fitted("Type"),
+                trivial: Some(published.class == Class::Strong),
+                ..new("class", class.name().into()).class(published.class.name()).contradicted(contradicted)
+            },
+        ]
+    }
+}
+
+/// Warp instructions per core cycle of the machine with one CTA per core, two, and so on.
+const CURVE: &str = "IPC by CTAs";
+/// The quantities of phases.
+const PHASES: [&str; 3] = ["phases", "longest phase", "shortest phase"];
+
+/// Runs the study.
+///
+/// # Errors
+/// When `--only` names no kernel, or a kernel or machine does not run.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    run(&Thesis::new(request))
+}
+
+fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
+    let kernels = thesis.kernels("the thesis", |_| true)?;
+    let columns: Vec<_> =
+        kernels.iter().flat_map(|kernel| kernel.columns().map(|(machine, column, cells)| (*kernel, machine, column, cells))).collect();
+    let sweeps = columns.par_iter().map(|(kernel, machine, column, cells)| Sweep::new(thesis, kernel, machine, column, *cells));
+    let mut sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>().map_err(StudyError::Input)?;
+    let of_cores: Vec<(&Kernel, CoreType)> = kernels.iter().filter_map(|kernel| Some((*kernel, kernel.cores?))).collect();
+    let jobs: Vec<Job> = sweeps
+        .iter()
+        .flat_map(|sweep| sweep.jobs.iter().cloned())
+        .chain(of_cores.iter().flat_map(|(kernel, _)| cores_jobs(thesis, kernel)))
+        .collect();
+    let mut runs = thesis.lab.all(&jobs).map_err(StudyError::Input)?.into_iter();
+    for sweep in &mut sweeps {
+        sweep.runs = runs.by_ref().take(sweep.jobs.len()).collect();
+    }
+    let mut cells = Vec::new();
+    for kernel in &kernels {
+        if let Some(published) = &kernel.phases {
+            cells.extend(phases(thesis, kernel, published).map_err(StudyError::Input)?);
+        }
+        cells.extend(sweeps.iter().filter(|sweep| sweep.kernel.name == kernel.name).flat_map(Sweep::cells));
+        if let Some(published) = kernel.cores {
+            let found: Vec<(Job, Run)> = cores_jobs(thesis, kernel).into_iter().zip(runs.by_ref()).collect();
+            cells.push(cores(kernel, published, &found).map_err(StudyError::Input)?);
+        }
+    }
+    Ok(report(thesis, &cells, &sweeps))
+}
+
+fn report(thesis: &Thesis<'_>, cells: &[Cell], sweeps: &[Sweep]) -> StudyOutput {
+    let title = format!("kernels of the thesis, each alone, compared with {}; runs of {} cycles", library().source, thesis.cycles);
+    let mut output = StudyOutput::new("characterise", title);
+    let candidate = thesis.candidate_name();
+    output.columns(&COLUMNS.into_iter().chain(candidate.as_deref()).collect::<Vec<_>>());
+    for cell in cells {
+        output.row(cell.cells().into_iter().chain(candidate.iter().map(|_| cell.candidate.clone())).collect());
+        cell.verdict.into_iter().for_each(|verdict| output.count_verdict(verdict));
+    }
+    let mut share = |name: &str, quantities: &[&str], guess: Option<&str>| {
+        let graded: Vec<&Cell> = cells.iter().filter(|cell| quantities.contains(&cell.quantity) && cell.holds().is_some()).collect();
+        let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
+        let trivial = mean(graded.iter().filter_map(|cell| cell.trivial).map(percent));
+        let by = Aggregate {
+            of: &|cells: &[&Cell]| mean(cells.iter().filter_map(|cell| cell.holds()).map(percent)),
+            fitted: &|cell| cell.fitted,
+            ended: &|cell| cell.ended,
+            trivial: guess.zip(trivial),
+        };
+        if !graded.is_empty() {
+            output.headline(name, &Headline::new(&graded, &by));
+        }
+    };
+    share("CTAs per core equal, %", &["CTAs per core"], None);
+    share("class equal, %", &["class"], Some("all CTAs: C-strong"));
+    share("optimum within 1, %", &["optimum"], Some("all CTAs"));
+    share("phase counts and lengths within 15 %, %", &PHASES, None);
+    share("type A or B equal, %", &["cores"], Some("all of type A"));
+    pictures(&mut output, sweeps);
+    for cell in cells.iter().filter(|cell| cell.holds() == Some(false)) {
+        output.note(format!("miss: {} on {}: {} is {}, published {}", cell.kernel, cell.machine, cell.quantity, cell.ours, cell.published));
+    }
+    output
+}
+
+fn phases(thesis: &Thesis<'_>, kernel: &Kernel, published: &PhaseCells) -> Result<[Cell; 4], String> {
+    let machine = library().own.machines.phases.as_str();
+    let grid = Grid::of(&Job { parameters: Vec::new(), ..thesis.job(kernel, machine, &kernel.table_4_2) })?;
+    let model = crate::catalogue().model(&kernel.model(), 1, &[]).map_err(|error| error.to_string())?;
+    let found = Phases::of_kernel(&model.kernels[0].kernel, &Latencies::COMPILER, LongOps::All);
+    let table = format!("Table {}", published.table);
+    let cell = |quantity: &'static str, key: &str, ours: u32, theirs: u32, band| {
+        let contradicted = published.contradicted.iter().any(|contradicted| contradicted == key);
+        let cell = Cell::new(kernel, machine, quantity, ours.to_string()).number(ours, theirs, band).contradicted(contradicted);
+        Cell { fitted: grid.is_fitted_to(&table, &[quantity]), ..cell }
+    };
+    Ok([
+        cell("CTAs per core", "ctas", grid.most, published.ctas, "ctas"),
+        cell(PHASES[0], "total", found.list().len() as u32, published.total, "phases"),
+        cell(PHASES[1], "longest", found.longest().into(), published.longest, "phases"),
+        cell(PHASES[2], "shortest", found.shortest().into(), published.shortest, "phases"),
+    ])
+}
+
+/// Runs with 32 cores and with 31. The grids of Table 4.4 are long, so a stretch is compared even where the model's grid is shorter.
+fn cores_jobs(thesis: &Thesis<'_>, kernel: &Kernel) -> [Job; 2] {
+    let own = &library().own;
+    let cycles = Some((thesis.cycles as f64 * own.parameters.longer) as u64);
+    [32, 31].map(|sms| thesis.job(kernel, &own.machines.cores, &Default::default()).set("gpu.sms", sms).cycles(cycles))
+}
+
+fn cores(kernel: &Kernel, published: CoreType, found: &[(Job, Run)]) -> Result<Cell, String> {
+    let own = &library().own;
+    let rate = |(job, run): &(Job, Run)| run.steady_rate(job.cycles);
+    let [all, less] = [&found[0], &found[1]];
+    let share = rate(less) / rate(all).max(f64::MIN_POSITIVE);
+    let of_type = if share >= 1.0 - own.parameters.step { CoreType::A } else { CoreType::B };
+    let ours = format!("{of_type:?} ({:.1} % with 31)", 100.0 * share);
+    let cell = Cell::new(kernel, &own.machines.cores, "cores", ours).class(&format!("{published:?}"));
+    let fitted = Grid::of(&all.0)?.is_fitted_to("Table 4.4", &[]);
+    Ok(Cell { fitted, trivial: Some(published == CoreType::A), ended: all.1.how(), ..cell })
+}
+
+/// Plots of the curves, by machine and published class, in the manner of Figure 4.1, and of the optima.
+fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
+    for (column, optima, by_class) in PICTURES {
+        let of = || sweeps.iter().filter(move |sweep| sweep.column == column);
+        for (class, names) in Class::ALL.into_iter().zip(by_class) {
+            let relative = |sweep: &Sweep| {
+                let rates = sweep.rates();
+                let best = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+                (1u32..).zip(&rates).map(|(ctas, rate)| (f64::from(ctas), rate / best)).collect()
+            };
+            let series = of().filter(|sweep| sweep.published.class == class);
+            let series: Vec<Series> = series.map(|sweep| Series { name: sweep.kernel.name.clone(), points: relative(sweep) }).collect();
+            if !series.is_empty() {
+                let title = format!("Kernels published as {} ({column})", class.name());
+                output.plot(names, Plot { title, x: "CTAs per core".into(), y: "IPC over the best".into(), form: Form::Lines, series });
+            }
+        }
+        let best = |sweep: &Sweep| optimum(&sweep.rates(), library().own.parameters.step);
+        let group = |sweep: &Sweep| Group {
+            name: sweep.kernel.name.clone(),
+            values: [sweep.grid.most, sweep.published.opt, best(sweep)].map(f64::from).into(),
+        };
+        let groups: Vec<Group> = of().map(group).collect();
+        if !groups.is_empty() {
+            let series = ["all", "published optimum", "our optimum"].map(String::from).into();
+            output.bars(optima, Bars { title: format!("CTAs per core ({column})"), y: "CTAs".into(), series, groups, line: None });
+        }
+    }
+}
+
+/// The plot files of a machine: that of the optima, and one per published class.
+const PICTURES: [(&str, PlotNames, [PlotNames; 3]); 2] = [
+    (
+        "M2090",
+        ["optima-m2090.svg", "optima-m2090.png"],
+        [["m2090-c-strong.svg", "m2090-c-strong.png"], ["m2090-c-weak.svg", "m2090-c-weak.png"], ["m2090-mem.svg", "m2090-mem.png"]],
+    ),
+    (
+        "K20X",
+        ["optima-k20x.svg", "optima-k20x.png"],
+        [["k20x-c-strong.svg", "k20x-c-strong.png"], ["k20x-c-weak.svg", "k20x-c-weak.png"], ["k20x-mem.svg", "k20x-mem.png"]],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(only: &str, cycles: u64) -> (Request, u64) {
+        (Request { only: Some(only.into()), ..Request::default() }, cycles)
+    }
+
+    fn short(request: &Request, cycles: u64) -> StudyOutput {
+        let thesis = Thesis { cycles, ..Thesis::new(request) };
+        run(&thesis).unwrap()
+    }
+
+    #[test]
+    fn a_study_gives_the_same_bytes_with_one_thread_and_with_two() {
+        let (request, cycles) = of("hotspot", 2000);
+        let files = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| short(&request, cycles).files().unwrap())
+        };
+        let one = files(1);
+        let names: Vec<&str> = one.iter().map(|file| file.name.as_str()).collect();
+        assert!(["table.csv", "index.html", "optima-m2090.png", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(one == files(2));
+    }
+
+    #[test]
+    fn a_policy_of_the_user_is_a_column_and_cut_runs_are_marked() {
+        let (request, cycles) = of("hotspot", 2000);
+        let request = Request { policy: vec!["static_limit:ctas=1".into()], ..request };
+        let output = short(&request, cycles);
+        let with: Vec<&str> = output.column("static_limit:ctas=1").unwrap().into_iter().filter(|cell| *cell != "-").collect();
+        assert!(with.len() == 2 && with.iter().all(|cell| cell.contains("(-")), "{with:?}");
+        let runs = output.column("run").unwrap();
+        assert!(runs.contains(&"cut") && runs.contains(&"whole"), "{runs:?}");
+        assert!(output.compared().1.iter().any(|row| row.last().is_some_and(|runs| runs.contains("cut"))));
+    }
+
+    #[test]
+    fn what_needs_no_run_is_compared_with_the_thesis() {
+        let request = Request::default();
+        let kernel = library().own.named("lud").unwrap();
+        let cells = phases(&Thesis::new(&request), kernel, kernel.phases.as_ref().unwrap()).unwrap();
+        assert!(cells.iter().all(|cell| cell.holds() == Some(true) && cell.fitted));
+    }
+}

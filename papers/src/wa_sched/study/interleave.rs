@@ -1,0 +1,328 @@
+//! `study interleave`: a compute-bound and a memory-bound kernel on the same SMs, compared with Chapter 5 of the thesis on workload-aware
+//! scheduling.
+//!
+//! Each pair of `programs/sharing/add.toml` and `stream.toml` runs alone, one after the other (left over), and interleaved. The efficiency is the
+//! speed-up of interleaving over the greatest that is possible, where the shorter kernel costs nothing. Cycles are shown at the thesis' clock.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::machine::Sharing;
+use warpshard_config::{Loaded, Override};
+use warpshard_program::Program;
+use warpshard_workload::{Part, mix};
+use warpshard_report::bars::{Bars, Group};
+use warpshard_report::metrics::Totals;
+
+use warpshard_lab::Task;
+use warpshard_lab::published::{Claim, Published, read};
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{mean, rank_correlation};
+use warpshard_lab::output::{StudyError, StudyOutput};
+
+/// Where the programs lie.
+const PROGRAMS: &str = "programs/sharing";
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    parameters: Parameters,
+    row: Vec<Row>,
+}
+
+/// The file explains each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    machine: String,
+    set: Vec<(String, String)>,
+    clock_mhz: f64,
+}
+
+/// A row of Table 5.2.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    loops: u32,
+    words: u32,
+    alone: [f64; 2],
+    sequential: f64,
+    interleaved: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Quantity {
+    Mean,
+    Words,
+    Loops,
+    Bandwidth,
+    Knee,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    quantity: Quantity,
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("interleave", include_str!("../published/interleave.toml")))
+}
+
+/// The greatest possible speed-up over running one after the other, the one that was reached, and their ratio.
+fn efficiency(alone: [f64; 2], sequential: f64, interleaved: f64) -> f64 {
+    let most = sequential / alone[0].max(alone[1]);
+    sequential / interleaved / most
+}
+
+/// A run of one or both programs.
+struct Pair<'a> {
+    loops: Option<u32>,
+    words: Option<u32>,
+    sharing: Sharing,
+    set: &'a [(String, String)],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Taken {
+    cycles: u64,
+    dram_bursts: u64,
+}
+
+impl Pair<'_> {
+    fn machine(&self) -> Result<Loaded, String> {
+        let own = &published().own.parameters;
+        let word = match self.sharing {
+            Sharing::Interleaved => "interleaved",
+            Sharing::LeftOver | Sharing::Spatial => "left-over",
+        };
+        let sharing = [("gpu.dispatch.sharing".to_owned(), word.to_owned())];
+        let all: Vec<Override> = own.set.iter().chain(self.set).chain(&sharing).map(|(key, value)| Override::new(key, value)).collect();
+        crate::machine(&own.machine, &all).map_err(|errors| errors.to_string())
+    }
+
+    /// The programs and their parameters.
+    fn programs(&self) -> Vec<(&'static str, &'static str, u32)> {
+        let add = self.loops.map(|loops| ("add.toml", "loops", loops));
+        add.into_iter().chain(self.words.map(|words| ("stream.toml", "words", words))).collect()
+    }
+}
+
+impl fmt::Display for Pair<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.programs().iter().map(|(file, key, value)| format!("{file} {key}={value}")).collect();
+        write!(f, "{} ({:?})", names.join(" + "), self.sharing)
+    }
+}
+
+impl Task for Pair<'_> {
+    type Result = Taken;
+
+    fn key(&self) -> Result<String, String> {
+        let read = |name: &str| {
+            let path = Path::new(PROGRAMS).join(name);
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let files = ["add.toml", "stream.toml", "overlap.sm_70.sass"].map(read).into_iter().collect::<Result<String, String>>()?;
+        Ok(format!("interleave {self} {} {:08x}", self.machine()?.provenance.to_toml(), crc32fast::hash(files.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Taken, String> {
+        let machine = self.machine()?.machine;
+        let part = |(file, key, value): &(&str, &str, u32)| -> Result<Part, String> {
+            let set = [((*key).to_owned(), value.to_string())];
+            let program = Program::load(&Path::new(PROGRAMS).join(file), Some(70), &set).map_err(|error| error.to_string())?;
+            Ok(Part { workload: program.workload().map_err(|error| error.to_string())?, priority: 0 })
+        };
+        let parts = self.programs().iter().map(part).collect::<Result<Vec<_>, _>>()?;
+        let workload = mix(parts, false).map_err(|error| error.to_string())?;
+        let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+        let totals = Totals::of(&outcome.components);
+        Ok(Taken { cycles: outcome.cycles, dram_bursts: totals.sum("dram", &["reads", "writes"]).unwrap_or(0) })
+    }
+}
+
+/// A row of the table, ours.
+struct Measured {
+    loops: u32,
+    words: u32,
+    alone: [f64; 2],
+    sequential: f64,
+    interleaved: f64,
+    bandwidth: f64,
+}
+
+impl Measured {
+    fn efficiency(&self) -> f64 {
+        efficiency(self.alone, self.sequential, self.interleaved)
+    }
+}
+
+/// Runs every pair alone, one after the other and interleaved.
+///
+/// # Errors
+/// When the programs are not there, or a run fails.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new(PROGRAMS).is_dir() {
+        let problem = format!("there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources");
+        return Err(StudyError::Input(problem));
+    }
+    let Own { parameters, row } = &published().own;
+    let pair = |loops, words, sharing| Pair { loops, words, sharing, set: &request.set };
+    let tasks: Vec<Pair<'_>> = row
+        .iter()
+        .flat_map(|row| {
+            let (loops, words) = (Some(row.loops), Some(row.words));
+            let alone = [(loops, None), (None, words), (loops, words)].map(|(loops, words)| pair(loops, words, Sharing::LeftOver));
+            alone.into_iter().chain([pair(loops, words, Sharing::Interleaved)])
+        })
+        .collect();
+    let machine = tasks[0].machine().map_err(StudyError::Input)?.machine;
+    let taken = request.lab().all(&tasks).map_err(StudyError::Input)?;
+    let scale = parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
+    // Bursts per core cycle that all channels move together.
+    let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
+    let peak = f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks;
+    let measured: Vec<Measured> = row
+        .iter()
+        .zip(taken.chunks_exact(4))
+        .map(|(row, taken)| {
+            let cycles = |i: usize| taken[i].cycles as f64 * scale;
+            Measured {
+                loops: row.loops,
+                words: row.words,
+                alone: [cycles(0), cycles(1)],
+                sequential: cycles(2),
+                interleaved: cycles(3),
+                bandwidth: 100.0 * taken[1].dram_bursts as f64 / (taken[1].cycles as f64 * peak),
+            }
+        })
+        .collect();
+    let mut output = StudyOutput::new("interleave", format!("two kernels on the same SMs, compared with {}", published().source));
+    show(&mut output, row, &measured);
+    Ok(output)
+}
+
+fn show(output: &mut StudyOutput, rows: &[Row], measured: &[Measured]) {
+    output.columns(&[
+        "pair",
+        "add",
+        "published",
+        "stream",
+        "published",
+        "sequential",
+        "published",
+        "interleaved",
+        "published",
+        "efficiency",
+        "published",
+    ]);
+    let published_efficiency = |row: &Row| efficiency(row.alone, row.sequential, row.interleaved);
+    for (row, ours) in rows.iter().zip(measured) {
+        let pairs = [
+            (ours.alone[0], row.alone[0]),
+            (ours.alone[1], row.alone[1]),
+            (ours.sequential, row.sequential),
+            (ours.interleaved, row.interleaved),
+        ];
+        let mut cells = vec![format!("add {} + stream {}", row.loops, row.words)];
+        cells.extend(pairs.iter().flat_map(|(ours, theirs)| [format!("{ours:.0}"), format!("{theirs:.0}")]));
+        cells.extend([format!("{:.3}", ours.efficiency()), format!("{:.3}", published_efficiency(row))]);
+        output.row(cells);
+    }
+    let ours: Vec<f64> = measured.iter().map(Measured::efficiency).collect();
+    let theirs: Vec<f64> = rows.iter().map(published_efficiency).collect();
+    let distance = mean(ours.iter().zip(&theirs).map(|(ours, theirs)| (ours - theirs).abs())).unwrap_or_default();
+    output.figure("efficiency: mean distance from the published", distance);
+    output.figure("efficiency: rank correlation with the published", rank_correlation(&ours, &theirs).unwrap_or_default());
+    output.figure("efficiency if every pair had the mean of the published: mean distance", {
+        let middle = mean(theirs.iter().copied()).unwrap_or_default();
+        mean(theirs.iter().map(|theirs| (theirs - middle).abs())).unwrap_or_default()
+    });
+    for value in &published().values {
+        let ours = quantity(value.of.quantity, measured);
+        match value.claim {
+            Claim::Direction => {
+                let shown = ours.map_or_else(|| "-".to_owned(), |step| format!("{step:+.3}"));
+                output.graded_direction(value, shown, ours.map(|step| step > 0.0));
+            }
+            _ => {
+                output.graded_number(value, ours, "");
+            }
+        }
+    }
+    let group =
+        |(row, ours): (&Row, &f64)| Group { name: format!("{}+{}", row.loops, row.words), values: vec![*ours, published_efficiency(row)] };
+    output.bars(
+        ["efficiency.svg", "efficiency.png"],
+        Bars {
+            title: "Efficiency of interleaving (loops + words)".into(),
+            y: "efficiency".into(),
+            series: vec!["simulated".into(), "published".into()],
+            groups: rows.iter().zip(&ours).map(group).collect(),
+            line: None,
+        },
+    );
+}
+
+/// The figure that a published value is compared with.
+fn quantity(of: Quantity, measured: &[Measured]) -> Option<f64> {
+    let steps = |next: fn(&Measured, &Measured) -> bool| {
+        let pairs = measured.iter().flat_map(|a| measured.iter().map(move |b| (a, b))).filter(move |(a, b)| next(a, b));
+        pairs.map(|(a, b)| b.efficiency() - a.efficiency()).collect::<Vec<f64>>()
+    };
+    let bandwidth = |words: u32| measured.iter().find(|row| row.words == words).map(|row| row.bandwidth);
+    match of {
+        Quantity::Mean => mean(measured.iter().map(Measured::efficiency)),
+        Quantity::Words => steps(|a, b| a.loops == b.loops && b.words == a.words + 1).into_iter().map(|step| -step).min_by(f64::total_cmp),
+        Quantity::Loops => steps(|a, b| a.words == b.words && b.loops > a.loops).into_iter().min_by(f64::total_cmp),
+        Quantity::Bandwidth => bandwidth(4),
+        Quantity::Knee => Some(100.0 * (bandwidth(4)? / bandwidth(3)? - 1.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_efficiencies_follow_from_the_published_cycles() {
+        let stated = [0.94, 0.86, 0.87, 0.80, 0.97, 0.92, 0.92, 0.88];
+        for (row, stated) in published().own.row.iter().zip(stated) {
+            let computed = efficiency(row.alone, row.sequential, row.interleaved);
+            assert!((computed - stated).abs() < 0.015, "{} + {}: {computed}", row.loops, row.words);
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_cycles_that_the_program_gives_now() {
+        let page = std::fs::read_to_string("docs/validation/interleave.md").unwrap();
+        let row = page.lines().find(|line| line.starts_with("| 10 loops, 1 word |")).expect("the first row of the table");
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let taken = Pair { loops: None, words: Some(1), sharing: Sharing::LeftOver, set: &[] }.run().unwrap();
+        // The machine's clock is half of the thesis'.
+        assert_eq!(cells[4], (2 * taken.cycles).to_string(), "docs/validation/interleave.md is stale: run the study again");
+    }
+
+    #[test]
+    fn directions_are_those_of_the_least_step() {
+        let row = |loops, words, interleaved| Measured {
+            loops,
+            words,
+            alone: [100.0, 50.0],
+            sequential: 150.0,
+            interleaved,
+            bandwidth: f64::from(words),
+        };
+        // Efficiencies 1, 0.8 and 0.5, 0.4.
+        let rows = [row(10, 1, 200.0), row(10, 2, 250.0), row(20, 1, 100.0), row(20, 2, 125.0)];
+        let close = |of, expected: f64| (quantity(of, &rows).unwrap() - expected).abs() < 1e-9;
+        assert!(close(Quantity::Words, 0.1) && close(Quantity::Loops, 0.4) && close(Quantity::Mean, 0.675));
+    }
+}

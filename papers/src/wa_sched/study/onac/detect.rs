@@ -1,0 +1,129 @@
+//! A kernel under ONAC or Seq-Det: the detection is simulated in full, then some CTA waves more, and the rest of the grid is
+//! extrapolated at the rate and the power of these waves.
+
+use warpshard_lab::job::Run;
+use warpshard_lab::verdict::Ended;
+
+use super::{Parameters, published};
+
+/// CTA waves that are simulated after the detection, when one takes so many core cycles.
+pub(super) fn waves_after(wave: f64) -> u32 {
+    let Parameters { waves, after, .. } = published().own.parameters;
+    ((after / wave).ceil() as u32).max(waves)
+}
+
+/// The result of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Detection {
+    /// The number of cores it found; `None` when the grid was dispatched before.
+    pub(super) found: Option<u32>,
+    /// Cycles from the first sample's beginning to the end of the last one, or of the run.
+    pub(super) cycles: u64,
+    /// Cores and IPC of the samples.
+    pub(super) samples: Vec<(u32, f64)>,
+    /// The numbers that were tried after one core, and the one found.
+    pub(super) estimates: Vec<u32>,
+    /// Whether a part of the grid is extrapolated.
+    pub(super) ended: Ended,
+    /// The whole grid.
+    pub(super) whole: Whole,
+}
+
+/// Time and energy of a whole grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Whole {
+    /// Core cycles.
+    pub(super) cycles: f64,
+    /// Energy.
+    pub(super) joules: f64,
+}
+
+impl Detection {
+    /// Reads a run under a search, of a grid of so many warp instructions.
+    pub(super) fn of(run: &Run, instructions: f64) -> Self {
+        let cores = |name: &'static str| run.of_machine(name).map(|record| record.value as u32);
+        let found = run.of_machine("found_cores").next_back();
+        let mut estimates: Vec<u32> = cores("estimate_cores").filter(|cores| *cores > 1).collect();
+        estimates.extend(found.map(|record| record.value as u32).filter(|found| estimates.last() != Some(found)));
+        // From here on the cores that are not needed have drained.
+        let steady = |cycle: u64| cycle + run.cycles.saturating_sub(cycle) / published().own.parameters.parts;
+        let from = found.map_or(0, |record| steady(record.cycle));
+        Self {
+            found: found.map(|record| record.value as u32),
+            cycles: run.of_machine("detection_cycles").next_back().map_or(run.cycles, |record| record.value as u64),
+            samples: cores("sample_cores").zip(run.of_machine("sample_ipc").map(|record| record.value)).collect(),
+            estimates,
+            ended: if run.ended { Ended::Whole } else { Ended::Extrapolated },
+            whole: whole(run, from, instructions),
+        }
+    }
+
+    /// The detection's part of the run, in percent.
+    pub(super) fn share(&self) -> f64 {
+        100.0 * self.cycles as f64 / self.whole.cycles.max(1.0)
+    }
+}
+
+/// A whole grid: the simulated part, and the rest of its instructions at the rate and the power from a cycle on.
+pub(super) fn whole(run: &Run, from: u64, instructions: f64) -> Whole {
+    let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
+    let steady = run.stretch(from, run.cycles);
+    let cycles = rest / steady.rate().max(f64::MIN_POSITIVE);
+    Whole { cycles: run.cycles as f64 + cycles, joules: run.joules() + cycles * steady.joules_per_cycle() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_lab::job::{Record, Row};
+
+    fn record(cycle: u64, name: &str, value: f64) -> Record {
+        Record { cycle, sm: None, name: name.into(), value }
+    }
+
+    fn run() -> Run {
+        let row = |issued| Row { cycles: 1000, issued, joules: issued as f64 / 1e3, ..Row::default() };
+        Run {
+            cycles: 11_000,
+            net_cycles: 11_000,
+            issued: 60_000,
+            ended: false,
+            rows: std::iter::once(row(9000)).chain((0..2).map(|_| row(1000))).chain((0..8).map(|_| row(5000))).collect(),
+            records: vec![
+                record(300, "sample_cores", 32.0),
+                record(300, "sample_ipc", 9.0),
+                record(300, "estimate_cores", 1.0),
+                record(600, "sample_cores", 1.0),
+                record(600, "sample_ipc", 1.0),
+                record(600, "estimate_cores", 9.0),
+                record(1000, "sample_cores", 9.0),
+                record(1000, "sample_ipc", 9.0),
+                record(1000, "found_cores", 9.0),
+                record(1000, "detection_cycles", 900.0),
+            ],
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_grid_is_extrapolated_at_the_rate_after_draining() {
+        let found = Detection::of(&run(), 110_000.0);
+        assert_eq!((found.whole.cycles, found.whole.joules), (11_000.0 + 10_000.0, 51.0 + 50.0));
+        assert_eq!((found.found, found.cycles, found.estimates.as_slice()), (Some(9), 900, &[9][..]));
+        assert_eq!(found.samples, [(32, 9.0), (1, 1.0), (9, 9.0)]);
+        assert!(found.ended == Ended::Extrapolated && (found.share() - 100.0 * 900.0 / 21_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_short_waves_more_are_simulated() {
+        assert_eq!([1250.0, 9999.0, 50_000.0].map(waves_after), [160, 21, 10]);
+    }
+
+    #[test]
+    fn a_search_without_a_result_takes_the_whole_run() {
+        let run = Run { records: vec![record(300, "estimate_cores", 31.0)], ended: true, ..run() };
+        let none = Detection::of(&run, 1e9);
+        assert_eq!((none.found, none.cycles, none.ended), (None, 11_000, Ended::Whole));
+        assert_eq!(none.whole, Whole { cycles: 11_000.0, joules: 51.0 });
+        assert_eq!(none.estimates, [31]);
+    }
+}

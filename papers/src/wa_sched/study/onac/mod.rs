@@ -1,0 +1,347 @@
+//! `study onac`: the kernels of Table 4.4 on the machine of 32 cores, with every number of cores and under ONAC and Seq-Det,
+//! compared with Section 4.4 of the thesis.
+//!
+//! The oracle is the least number of cores with 98 % of the IPC of all, from steady stretches of runs with fixed numbers.
+//! Detections are simulated in full, then some CTA waves more; the rest of the grid is extrapolated at the rate of these waves
+//! and marked, and so is the run with all cores that they are compared with. Some kernels also run to their end.
+//!
+//! Searches begin after some CTA waves, when the LLC is full; what ONAC finds from an empty LLC on is shown, too.
+
+mod detect;
+mod oracle;
+mod show;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use warpshard_lab::job::{Job, Row, Run};
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::published::{Published, read};
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Ended;
+
+use super::{CoreType, Grid, Kernel, StudyError, Thesis, library};
+
+use detect::{Detection, Whole, waves_after, whole};
+use oracle::{CORES, Curve};
+
+/// The study's own part of its file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    parameters: Parameters,
+    shown: Shown,
+    kernel: Vec<Entry>,
+}
+
+/// The file explains each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    threshold: f64,
+    always: Vec<u32>,
+    stretch: u64,
+    all_cores: u64,
+    longest: u64,
+    warm: u32,
+    waves: u32,
+    after: f64,
+    parts: u64,
+}
+
+/// Kernels that are treated differently.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    swept: Vec<String>,
+    to_the_end: Vec<String>,
+    curves: Vec<String>,
+}
+
+/// A row of Table 4.4, with what the text states of the kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    ctas: u32,
+    #[serde(default)]
+    grid: BTreeMap<String, i64>,
+    cores: Option<u32>,
+    first: Option<u32>,
+}
+
+/// What a mean over kernels is of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    quantity: Quantity,
+    scheme: Option<Scheme>,
+    /// Over the kernels of which published type.
+    #[serde(rename = "type")]
+    of: Option<CoreType>,
+}
+
+/// A quantity; the file explains each.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Quantity {
+    Types,
+    Performance,
+    Saved,
+    Ahead,
+    Faster,
+    Shares,
+    Exact,
+    Detection,
+}
+
+/// A search.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Scheme {
+    /// Estimates from lines.
+    Onac,
+    /// One core less per sample.
+    SeqDet,
+}
+
+impl Scheme {
+    const ALL: [Self; 2] = [Self::Onac, Self::SeqDet];
+
+    /// The thesis's name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Onac => "ONAC",
+            Self::SeqDet => "Seq-Det",
+        }
+    }
+
+    /// The policy's name.
+    fn policy(self) -> &'static str {
+        match self {
+            Self::Onac => "onac",
+            Self::SeqDet => "seq_det",
+        }
+    }
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("onac", include_str!("../../published/onac.toml")))
+}
+
+/// Performance and energy relative to all cores, in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Relative {
+    performance: f64,
+    saved: f64,
+}
+
+impl Relative {
+    fn of(all: &Whole, other: &Whole) -> Self {
+        Self { performance: 100.0 * all.cycles / other.cycles, saved: 100.0 * (1.0 - other.joules / all.joules) }
+    }
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+struct Point {
+    entry: Entry,
+    published: CoreType,
+    /// CTAs of our grid.
+    ctas: u32,
+    fitted: bool,
+    curve: Curve,
+    /// Under ONAC and Seq-Det.
+    detected: [Detection; 2],
+    /// Under ONAC from an empty LLC on.
+    cold: Detection,
+    /// The whole grid with all cores.
+    all: Whole,
+    /// Whole grids under both searches.
+    to_the_end: Option<[Relative; 2]>,
+    /// With the user's policy and order, over the same cycles as all cores.
+    candidate: Option<Relative>,
+}
+
+impl Point {
+    fn of_type(&self) -> CoreType {
+        if self.curve.enough < CORES { CoreType::A } else { CoreType::B }
+    }
+
+    fn by(&self, scheme: Scheme) -> &Detection {
+        &self.detected[scheme as usize]
+    }
+
+    /// The number of cores that a search ends with: all where it found none.
+    fn ends_with(&self, scheme: Scheme) -> u32 {
+        self.by(scheme).found.unwrap_or(CORES)
+    }
+
+    fn relative(&self, scheme: Scheme) -> Relative {
+        Relative::of(&self.all, &self.by(scheme).whole)
+    }
+
+    fn performance(&self, scheme: Scheme) -> f64 {
+        self.relative(scheme).performance
+    }
+
+    fn saved(&self, scheme: Scheme) -> f64 {
+        self.relative(scheme).saved
+    }
+
+    /// How much shorter ONAC's detection is than Seq-Det's, in percent.
+    fn faster(&self) -> f64 {
+        100.0 * (1.0 - self.by(Scheme::Onac).cycles as f64 / self.by(Scheme::SeqDet).cycles.max(1) as f64)
+    }
+
+    fn ended(&self) -> Ended {
+        let extrapolated = self.detected.iter().any(|detected| detected.ended == Ended::Extrapolated);
+        if extrapolated { Ended::Extrapolated } else { Ended::Whole }
+    }
+}
+
+/// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
+///
+/// # Errors
+/// When `--only` names no kernel, or a kernel does not run.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let thesis = Thesis::new(request);
+    let kernels = thesis.kernels("Table 4.4", |kernel| kernel.cores.is_some())?;
+    let entries = published()
+        .own
+        .kernel
+        .iter()
+        .filter_map(|entry| kernels.iter().find(|kernel| kernel.name == entry.name).map(|kernel| (entry, *kernel)));
+    let entries: Vec<(&Entry, &Kernel)> = entries.collect();
+    let points = entries.par_iter().map(|(entry, kernel)| point(&thesis, entry, kernel));
+    let points: Vec<Point> = points.collect::<Result<_, String>>().map_err(StudyError::Input)?;
+    let waves = published().own.parameters.waves;
+    let how =
+        if request.full { "whole grids".to_owned() } else { format!("detection and {waves} CTA waves or more, the rest extrapolated") };
+    let machine = &library().own.machines.cores;
+    let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {machine}, compared with {}: {how}", published().source));
+    show::all(&mut output, &points, thesis.candidate_name());
+    Ok(output)
+}
+
+fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, String> {
+    let full = thesis.request.full;
+    let Own { parameters, shown, .. } = &published().own;
+    let base = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
+    let grid = Grid::of(&base)?;
+    let instructions = grid.instructions();
+    let run = |job: Job| thesis.lab.one(&job);
+    let [stretch, of_all] = [parameters.stretch, parameters.all_cores].map(|least| if full { None } else { grid.cycles(least) });
+    let all = run(base.clone().cycles(of_all))?;
+    let curve = Curve::of(shown.swept.contains(&entry.name), |cores| {
+        let fixed = (cores < CORES).then(|| base.clone().policy(format!("static_limit:cores={cores}")).cycles(stretch));
+        // The run with all cores is longer, and begins as one of this length would.
+        let of_fixed = fixed.map(run).transpose()?;
+        let run = of_fixed.as_ref().unwrap_or(&all);
+        let end = stretch.map_or(run.cycles, |stretch| run.cycles.min(stretch));
+        Ok(run.stretch(if run.ended && end == run.cycles { 0 } else { end / 4 }, end))
+    })?;
+    let wave = grid.per_cta * f64::from(grid.most * CORES) / curve.at(CORES).map_or(1.0, Row::rate);
+    let search = |scheme: Scheme, warm: u32, to_the_end: bool| {
+        let stop = if to_the_end { 0 } else { waves_after(wave) };
+        let policy = format!("{}:warm={warm},stop_after={stop}", scheme.policy());
+        run(base.clone().policy(policy).cycles((!to_the_end).then_some(parameters.longest)))
+    };
+    let of = |run: &Run| Detection::of(run, instructions);
+    let [onac, seq] = Scheme::ALL.map(|scheme| search(scheme, parameters.warm, full));
+    let cold = of(&search(Scheme::Onac, 0, full)?);
+    let to_the_end = (!full && shown.to_the_end.contains(&entry.name))
+        .then(|| {
+            let all = of(&run(base.clone().cycles(None))?).whole;
+            let [onac, seq] = Scheme::ALL.map(|scheme| search(scheme, parameters.warm, true));
+            Ok::<_, String>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
+        })
+        .transpose()?;
+    let candidate = of_candidate(thesis, &base.clone().cycles(of_all), &all, instructions)?;
+    Ok(Point {
+        entry: entry.clone(),
+        published: kernel.cores.unwrap_or(CoreType::B),
+        ctas: grid.ctas,
+        fitted: ["Table 4.4", "Figure 4.", "4.4"].iter().any(|table| grid.is_fitted_to(table, &[])),
+        curve,
+        detected: [of(&onac?), of(&seq?)],
+        cold,
+        all: whole(&all, all.cycles / 4, instructions),
+        to_the_end,
+        candidate,
+    })
+}
+
+/// The user's policy and order in place of all cores, whose run is `all`; `None` where the user gives none.
+fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64) -> Result<Option<Relative>, String> {
+    let Some(candidate) = &thesis.candidate else { return Ok(None) };
+    let run = thesis.lab.one(&candidate.apply(of_all))?;
+    let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
+    Ok(Some(Relative::of(&whole_of(all), &whole_of(&run))))
+}
+
+/// The first sample that ONAC takes of a kernel, as a row of `samples.csv` without its last cell.
+#[cfg(test)]
+pub(crate) fn first_sample(kernel: &str, request: &Request, lab: &warpshard_lab::Lab) -> Result<String, String> {
+    /// Core cycles within which the first sample ends.
+    const ENOUGH: u64 = 31_000;
+    let Own { parameters, kernel: entries, .. } = &published().own;
+    let entry = entries.iter().find(|entry| entry.name == kernel).ok_or("no such kernel")?;
+    let thesis = Thesis::new(request);
+    let job = thesis.job(library().own.named(kernel).ok_or("no such kernel")?, &library().own.machines.cores, &entry.grid);
+    let run = lab.one(&job.policy(format!("onac:warm={},stop_after=0", parameters.warm)).cycles(Some(ENOUGH)))?;
+    let value = |name: &str| run.of_machine(name).next().map(|record| record.value).ok_or("no sample ended");
+    Ok(format!("{kernel},ONAC,1,{},{:.4}", value("sample_cores")?, value("sample_ipc")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_are_as_large_as_table_4_4_states() {
+        let request = Request::default();
+        let thesis = Thesis::new(&request);
+        for entry in &published().own.kernel {
+            let kernel = library().own.named(&entry.name).unwrap();
+            let ctas = Grid::of(&thesis.job(kernel, &library().own.machines.cores, &entry.grid)).unwrap().ctas;
+            assert!(ctas.abs_diff(entry.ctas) * 1000 <= entry.ctas, "{}: {ctas} CTAs, published {}", entry.name, entry.ctas);
+        }
+    }
+
+    #[test]
+    fn a_policy_of_the_user_is_compared_with_all_cores_in_columns_of_its_name() {
+        let policy = "static_limit:cores=8";
+        let request = Request { policy: vec![policy.into()], ..Request::default() };
+        let thesis = Thesis::new(&request);
+        let kernel = library().own.named("hotspot").unwrap();
+        let of_all = thesis.job(kernel, &library().own.machines.cores, &BTreeMap::new()).cycles(Some(8_000));
+        let instructions = Grid::of(&of_all).unwrap().instructions();
+        let all = thesis.lab.one(&of_all).unwrap();
+        let eight = of_candidate(&thesis, &of_all, &all, instructions).unwrap().unwrap();
+        assert!((20.0..40.0).contains(&eight.performance), "8 of 32 cores of a kernel that uses all: {eight:?}");
+        assert!(eight.saved < 0.0, "static power is paid for longer: {eight:?}");
+        let mut output = StudyOutput::new("onac", String::new());
+        show::rows(&mut output, &[], thesis.candidate_name());
+        assert!(output.column(&format!("{policy} perf. %")).is_some() && output.column(&format!("{policy} saves %")).is_some());
+    }
+
+    #[test]
+    fn the_kernels_are_those_with_a_published_type_and_figures_of_a_search_name_it() {
+        let Published { own, values, .. } = published();
+        let mut named: Vec<&str> = own.kernel.iter().map(|entry| entry.name.as_str()).collect();
+        let mut typed: Vec<&str> =
+            library().own.kernel.iter().filter(|kernel| kernel.cores.is_some()).map(|kernel| kernel.name.as_str()).collect();
+        named.sort_unstable();
+        typed.sort_unstable();
+        assert_eq!(named, typed);
+        let Shown { swept, to_the_end, curves } = &own.shown;
+        assert!([swept, to_the_end, curves].into_iter().flatten().all(|name| named.contains(&name.as_str())));
+        let needs = |of: &Of| matches!(of.quantity, Quantity::Performance | Quantity::Saved | Quantity::Exact | Quantity::Detection);
+        assert!(values.iter().all(|value| value.of.scheme.is_some() == needs(&value.of)));
+    }
+}

@@ -1,0 +1,115 @@
+//! The oracle: IPC by the number of cores at work, and the least number that reaches 98 % of the IPC of all.
+//!
+//! Some numbers are run for every kernel; between the two of them that enclose the threshold the least one is found by
+//! bisection. That is correct where no larger number falls below the threshold again, which is checked on all that was run.
+
+use rayon::prelude::*;
+
+use warpshard_lab::job::Row;
+
+use super::published;
+
+/// Cores of the machine.
+pub(super) const CORES: u32 = 32;
+/// IPC and latencies by the number of cores.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Curve {
+    /// Steady sums by number of cores, ascending.
+    pub(super) points: Vec<(u32, Row)>,
+    /// The least number that is enough.
+    pub(super) enough: u32,
+}
+
+impl Curve {
+    /// Runs as many numbers of cores as are needed; `at` runs one. With `sweep` all of them.
+    ///
+    /// # Errors
+    /// Those of `at`.
+    pub(super) fn of(sweep: bool, at: impl Fn(u32) -> Result<Row, String> + Sync) -> Result<Self, String> {
+        let wanted: Vec<u32> =
+            if sweep { (1..=CORES).collect() } else { published().own.parameters.always.iter().copied().chain([CORES]).collect() };
+        let rows = wanted.par_iter().map(|cores| at(*cores)).collect::<Result<Vec<_>, String>>()?;
+        let mut curve = Self { points: wanted.into_iter().zip(rows).collect(), enough: CORES };
+        let passing = curve.points.iter().map(|(cores, _)| *cores).find(|cores| curve.reaches(*cores)).unwrap_or(CORES);
+        let failing = curve.points.iter().map(|(cores, _)| *cores).filter(|cores| *cores < passing).max().unwrap_or(0);
+        let (mut low, mut high) = (failing, passing);
+        while high - low > 1 {
+            let middle = u32::midpoint(low, high);
+            curve.points.push((middle, at(middle)?));
+            if curve.reaches(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        curve.points.sort_by_key(|(cores, _)| *cores);
+        curve.enough = high;
+        Ok(curve)
+    }
+
+    /// The sums with a number of cores, if it was run.
+    pub(super) fn at(&self, cores: u32) -> Option<&Row> {
+        self.points.iter().find(|(n, _)| *n == cores).map(|(_, row)| row)
+    }
+
+    /// IPC relative to that of all cores.
+    pub(super) fn share(&self, cores: u32) -> Option<f64> {
+        let all = self.at(CORES)?.rate();
+        Some(self.at(cores)?.rate() / all.max(f64::MIN_POSITIVE))
+    }
+
+    fn reaches(&self, cores: u32) -> bool {
+        self.share(cores).is_some_and(|share| share >= published().own.parameters.threshold)
+    }
+
+    /// Whether every number from the least one on reaches the threshold, of those that were run.
+    pub(super) fn is_monotone(&self) -> bool {
+        self.points.iter().all(|(cores, _)| self.reaches(*cores) == (*cores >= self.enough))
+    }
+
+    /// The least number that bisection would have found without the numbers between the fixed ones; equals `enough` when the
+    /// bisection of a full sweep is correct.
+    pub(super) fn bisected(&self) -> Option<u32> {
+        let known = |cores: u32| self.at(cores).copied().ok_or_else(|| "not run".to_owned());
+        Self::of(false, known).ok().map(|curve| curve.enough)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(issued: u64) -> Row {
+        Row { cycles: 1000, issued, ..Row::default() }
+    }
+
+    #[test]
+    fn the_least_number_that_reaches_98_percent_is_found_by_bisection() {
+        let saturating = |from: u32| move |cores: u32| Ok(row(1000 * u64::from(cores.min(from))));
+        for from in [1, 2, 5, 9, 12, 27, 32] {
+            // 98 % of 32 are 31.4 and of 27 are 26.5, so that from 50 on one core less would do.
+            let curve = Curve::of(false, saturating(from)).unwrap();
+            assert_eq!(curve.enough, from);
+            assert!(curve.is_monotone() && curve.points.len() <= 15);
+        }
+        assert_eq!(Curve::of(false, |_| Ok(row(7))).unwrap().enough, 1);
+    }
+
+    #[test]
+    fn a_sweep_runs_every_number_and_agrees_with_bisection() {
+        let curve = Curve::of(true, |cores| Ok(row(1000 * u64::from(cores.min(11))))).unwrap();
+        assert_eq!((curve.points.len(), curve.enough, curve.bisected()), (32, 11, Some(11)));
+        assert_eq!(curve.share(5), Some(5.0 / 11.0));
+    }
+
+    #[test]
+    fn a_curve_that_falls_again_is_not_monotone() {
+        let dented = |cores: u32| Ok(row(if cores == 24 { 900 } else { 1000 }));
+        assert!(!Curve::of(false, dented).unwrap().is_monotone());
+    }
+
+    #[test]
+    fn errors_of_runs_are_returned() {
+        assert_eq!(Curve::of(false, |_| Err("no".into())), Err("no".into()));
+    }
+}

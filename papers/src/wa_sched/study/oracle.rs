@@ -1,0 +1,117 @@
+//! `study oracle`: a workload with every static limit of CTAs per SM, and the limit with the highest IPC.
+//!
+//! It is what controllers that search for a limit at run time are compared with. A policy or warp order of the user is one more
+//! column: the same limits, set by the machine, with the policy attached.
+
+use rayon::prelude::*;
+
+use warpshard_chip::occupancies;
+
+use warpshard_report::plot::{Form, Plot, Series};
+
+use warpshard_lab::job::Job;
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::percent_over;
+use super::optimum;
+use warpshard_lab::output::{StudyError, StudyOutput};
+
+/// An increase that counts (Section 4.3.3.2 of the thesis).
+const STEP: f64 = 0.02;
+
+/// Runs the workload with 1, 2, .. CTAs per SM, up to the most that fit.
+///
+/// # Errors
+/// When no workload is given, or it or the machine is not valid.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let missing = || StudyError::Input("study `oracle` needs a workload: --workload NAME|FILE|DIR".into());
+    let (load, name) = request.load.as_ref().zip(request.workload.as_deref()).ok_or_else(missing)?;
+    let machine = request.machine.clone().unwrap_or_else(|| "v100".into());
+    let base = Job { machine, settings: request.machine_settings(), cycles: request.cycles, catalogue: request.catalogue, ..Job::default() };
+    let machine = base.load().map_err(StudyError::Input)?.machine;
+    let most = load().and_then(|workload| occupancies(&machine, &workload)).map_err(StudyError::Input)?.into_iter().max().unwrap_or(1);
+    let rates = |job: &(dyn Fn(u32) -> Job + Sync)| {
+        let rate = |limit: u32| {
+            let job = job(limit);
+            job.simulate(&job.load()?.machine, load()?).map(|run| (run.issued as f64 / run.net_cycles as f64, run.ended))
+        };
+        (1..=most).into_par_iter().map(rate).collect::<Result<Vec<(f64, bool)>, String>>().map_err(StudyError::Input)
+    };
+    let found = rates(&|limit| base.clone().policy(format!("static_limit:ctas={limit}")))?;
+    let candidate = request.candidate();
+    let of_candidate = candidate.as_ref().map(|candidate| rates(&|limit| candidate.apply(&base.clone().set("gpu.sm.max_ctas", limit))));
+    let (of_candidate, candidate) = (of_candidate.transpose()?, candidate.map(|candidate| candidate.name()).unwrap_or_default());
+
+    let mut output = StudyOutput::new("oracle", format!("{name} on {} with every limit of CTAs per SM", machine.name));
+    let with = format!("IPC with {candidate}");
+    let columns = ["CTAs", "IPC", "over one less, %", "over all, %", "run"];
+    output.columns(&columns.into_iter().chain(of_candidate.as_ref().map(|_| with.as_str())).collect::<Vec<_>>());
+    let rates: Vec<f64> = found.iter().map(|(rate, _)| *rate).collect();
+    let all = rates[rates.len() - 1];
+    for (i, &(rate, ended)) in found.iter().enumerate() {
+        let over = |base: f64| format!("{:+.2}", percent_over(rate, base));
+        let one_less = i.checked_sub(1).map_or_else(|| "-".into(), |before| over(rates[before]));
+        let run = if ended { "whole" } else { "cut" };
+        let mut cells = vec![(i + 1).to_string(), format!("{rate:.3}"), one_less, over(all), run.into()];
+        cells.extend(of_candidate.as_ref().map(|rates| format!("{:.3}", rates[i].0)));
+        output.row(cells);
+    }
+    let best = (1..).zip(&rates).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(1, |(limit, _)| limit);
+    output.figure("CTAs with the highest IPC", f64::from(best));
+    output.figure("IPC of the best over that with all CTAs, %", percent_over(rates[best as usize - 1], all));
+    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates, STEP)));
+    if found.iter().any(|(_, ended)| !ended) {
+        output.note(format!("runs are cut after {} core cycles", request.cycles.unwrap_or_default()));
+    }
+    let line = |rates: &[f64]| (1u32..).zip(rates).map(|(limit, rate)| (f64::from(limit), *rate)).collect();
+    let mut series = vec![Series { name: "IPC".into(), points: line(&rates) }];
+    series.extend(of_candidate.map(|rates| Series { name: with, points: line(&rates.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()) }));
+    let (title, x, y) = (output.title.clone(), "most CTAs per SM".into(), "IPC, warp instructions".into());
+    output.plot(["sweep.svg", "sweep.png"], Plot { title, x, y, form: Form::Lines, series });
+    Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn request() -> Request {
+        let load = || crate::catalogue().model("vecadd", 1, &[]).map(|model| model.workload()).map_err(|error| error.to_string());
+        Request {
+            machine: Some("tiny".into()),
+            workload: Some("vecadd".into()),
+            load: Some(Arc::new(load)),
+            cycles: Some(6000),
+            ..Request::default()
+        }
+    }
+
+    fn column(output: &StudyOutput, name: &str) -> Vec<f64> {
+        output.column(name).unwrap().iter().map(|ipc| ipc.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_limit_has_a_row_and_more_ctas_hide_more_latency() {
+        let output = study(&request()).unwrap();
+        let ipc = column(&output, "IPC");
+        assert!(ipc.len() > 1 && ipc[1] > ipc[0], "{ipc:?}");
+        assert_eq!(output.column("over all, %").unwrap().last(), Some(&"+0.00"));
+        assert!(output.figure_named("CTAs with the highest IPC").unwrap() > 1.0);
+    }
+
+    #[test]
+    fn a_policy_and_an_order_of_the_user_are_a_column() {
+        let limited = study(&Request { policy: vec!["static_limit:ctas=1".into()], ..request() }).unwrap();
+        let ipc = column(&limited, "IPC with static_limit:ctas=1");
+        assert!(ipc.iter().all(|with| *with == ipc[0]), "one CTA at a time whatever the machine allows: {ipc:?}");
+        let ordered = study(&Request { order: Some("lrr".into()), ..request() }).unwrap();
+        assert_eq!(column(&ordered, "IPC with order lrr").len(), ipc.len());
+    }
+
+    #[test]
+    fn without_a_workload_the_error_names_the_option() {
+        let error = study(&Request { load: None, ..request() }).unwrap_err();
+        assert!(error.to_string().contains("--workload"), "{error}");
+    }
+}

@@ -1,0 +1,509 @@
+//! `study perf-sat`: the kernels of Table 4.2 under Perf-Sat, compared with Section 4.3.3 of the thesis.
+//!
+//! Perf-Sat's detection is simulated in full, and then some waves of CTAs more; the rest of the grid is extrapolated at the rate of
+//! those waves and marked. The kernel also runs with every limit of CTAs for as long. The optimum, and the run with all CTAs that
+//! Perf-Sat is compared with, come from these runs, at their rates in the same stretch after the detection, since rates vary over a
+//! grid. A grid that ends earlier is compared as a whole. What Perf-Sat detected is the mean of its limits over the cores. The class
+//! that a mean is over is the published one.
+//!
+//! A few kernels of short grids also run to their end, which shows the error of extrapolating.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use warpshard_report::bars::{Bars, Group};
+use warpshard_lab::job::{Job, Run};
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::published::{Published, read};
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{mean, percent_over};
+use warpshard_lab::verdict::{Aggregate, Ended, Headline};
+
+use super::{Class, CtaCells, Grid, Kernel, StudyError, Thesis, library, optimum, optimum_by_steps};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    parameters: Parameters,
+}
+
+/// The file explains each.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    waves: u32,
+    after: f64,
+    longest: u64,
+    in_full: Vec<String>,
+}
+
+/// What a mean over kernels and machines is of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    quantity: Quantity,
+    #[serde(default)]
+    machines: Vec<String>,
+    #[serde(default)]
+    classes: Vec<Class>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Quantity {
+    Accuracy,
+    Saved,
+    Gain,
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("perf-sat", include_str!("../published/perf-sat.toml")))
+}
+
+/// A run under Perf-Sat, and runs with fixed limits that are as long.
+#[derive(Clone, Debug, PartialEq)]
+struct Detected {
+    /// The last limit of each core.
+    limits: Vec<u32>,
+    /// Core cycle after the launch in which the last core settled; `None` when one did not.
+    settled: Option<u64>,
+    run: Run,
+    /// With a limit of 1 CTA, 2, and so on up to all; only all CTAs where nothing else was asked for.
+    limited: Vec<Run>,
+    /// With all CTAs and the user's policy and order.
+    candidate: Option<Run>,
+}
+
+/// The last limit of each core, and the cycle in which the last one settled, if all did.
+fn limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
+    let mut limits = vec![0; cores as usize];
+    let mut settled = vec![None; cores as usize];
+    for record in &run.records {
+        match (record.name.as_str(), record.sm.map(usize::from)) {
+            ("cta_limit", Some(core)) => limits[core] = record.value as u32,
+            ("cta_limit", None) => limits.fill(record.value as u32),
+            ("settled", Some(core)) => settled[core] = Some(record.cycle),
+            _ => {}
+        }
+    }
+    (limits, settled.into_iter().collect::<Option<Vec<u64>>>().and_then(|cycles| cycles.into_iter().max()))
+}
+
+impl Detected {
+    /// The mean limit over the cores.
+    fn count(&self) -> f64 {
+        mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
+    }
+
+    /// The run with all CTAs.
+    fn all(&self) -> &Run {
+        self.limited.last().unwrap_or(&self.run)
+    }
+
+    /// Where the compared stretch begins.
+    fn from(&self) -> u64 {
+        self.settled.unwrap_or(self.run.cycles)
+    }
+
+    /// The rates of the runs with fixed limits.
+    fn rates(&self) -> Vec<f64> {
+        self.limited.iter().map(|run| run.comparable_rate(self.from())).collect()
+    }
+
+    fn ended(&self) -> Ended {
+        if self.run.ended && self.all().ended { Ended::Whole } else { Ended::Extrapolated }
+    }
+
+    /// Speed-up of `run` over all CTAs for a grid of so many instructions, in percent.
+    fn gain(&self, run: &Run, instructions: f64) -> f64 {
+        percent_over(whole(self.all(), self.from(), instructions), whole(run, self.from(), instructions))
+    }
+}
+
+/// Core cycles of a whole grid: those simulated, and the rest of its instructions at the run's rate from a cycle on.
+fn whole(run: &Run, from: u64, instructions: f64) -> f64 {
+    let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
+    run.cycles as f64 + rest / run.rate_from(from).max(f64::MIN_POSITIVE)
+}
+
+/// A kernel on a machine.
+#[derive(Clone, Debug)]
+struct Point {
+    kernel: String,
+    machine: &'static str,
+    published: CtaCells,
+    most: u32,
+    optimum: u32,
+    /// The optimum by steps of one CTA.
+    by_steps: u32,
+    class: Class,
+    detected: f64,
+    settled: bool,
+    ended: Ended,
+    /// Speed-up over all CTAs, in percent.
+    gain: f64,
+    /// That of the optimum.
+    best_gain: f64,
+    /// That of the user's policy and order.
+    candidate: Option<f64>,
+    fitted: bool,
+}
+
+impl Point {
+    /// Share of the optimum by which a count is off.
+    fn error(count: f64, optimum: u32) -> f64 {
+        (count - f64::from(optimum)).abs() / f64::from(optimum)
+    }
+
+    /// Threads and registers left free, relative to those that all CTAs take; both grow with the number of CTAs.
+    fn saved(&self) -> f64 {
+        saved(self.detected, self.most)
+    }
+}
+
+/// The part of the threads and registers that `all` CTAs take which `detected` leave free, in percent.
+fn saved(detected: f64, all: u32) -> f64 {
+    100.0 * (1.0 - detected / f64::from(all))
+}
+
+/// 100 minus the mean error of counts, in percent.
+fn accuracy<'a>(points: impl Iterator<Item = &'a Point>, of: impl Fn(&Point) -> (f64, u32)) -> Option<f64> {
+    mean(points.map(of).map(|(count, optimum)| Point::error(count, optimum))).map(|error| 100.0 * (1.0 - error))
+}
+
+impl Of {
+    fn headline(&self, points: &[Point]) -> Headline {
+        let of: Vec<&Point> = points
+            .iter()
+            .filter(|point| self.machines.is_empty() || self.machines.iter().any(|machine| machine == point.machine))
+            .filter(|point| self.classes.is_empty() || self.classes.contains(&point.published.class))
+            .collect();
+        let figure = |points: &[&Point]| match self.quantity {
+            Quantity::Accuracy => accuracy(points.iter().copied(), |point| (point.detected, point.optimum)),
+            Quantity::Saved => mean(points.iter().map(|point| point.saved())),
+            Quantity::Gain => mean(points.iter().map(|point| point.gain)),
+        };
+        let trivial = match self.quantity {
+            Quantity::Accuracy => accuracy(of.iter().copied(), |point| (f64::from(point.most), point.optimum)).unwrap_or_default(),
+            Quantity::Saved | Quantity::Gain => 0.0,
+        };
+        Headline::new(&of, &aggregate(&figure, trivial))
+    }
+}
+
+fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: f64) -> Aggregate<'a, Point> {
+    Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial: Some(("all CTAs", trivial)) }
+}
+
+/// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
+///
+/// # Errors
+/// When `--only` names no kernel, or a kernel does not run.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let thesis = Thesis::new(request);
+    let full = request.full;
+    let kernels = thesis.kernels("Table 4.2", |kernel| kernel.columns().count() > 0)?;
+    let pairs: Vec<_> = kernels.iter().flat_map(|kernel| kernel.columns().map(move |column| (*kernel, column))).collect();
+    let Parameters { in_full, waves, .. } = &published().own.parameters;
+    let (points, in_full) = rayon::join(
+        || pairs.par_iter().map(|(kernel, column)| point(&thesis, kernel, *column)).collect::<Result<Vec<_>, _>>(),
+        || {
+            let short = pairs.par_iter().filter(|(kernel, (_, column, _))| !full && *column == "M2090" && in_full.contains(&kernel.name));
+            short.map(|(kernel, (machine, ..))| InFull::of(&thesis, kernel, machine)).collect::<Result<Vec<_>, _>>()
+        },
+    );
+    let (points, in_full) = (points.map_err(StudyError::Input)?, in_full.map_err(StudyError::Input)?);
+    let how = if full { "whole grids".to_owned() } else { format!("detection and {waves} waves of CTAs or more, the rest extrapolated") };
+    let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat, compared with {}: {how}", published().source));
+    rows(&mut output, &points, &in_full, thesis.candidate_name());
+    for value in &published().values {
+        output.graded(value, &value.of.headline(&points));
+    }
+    figures(&mut output, &points);
+    compare_in_full(&mut output, &points, &in_full);
+    bars(&mut output, &points);
+    Ok(output)
+}
+
+fn point(thesis: &Thesis<'_>, kernel: &Kernel, column: (&'static str, &str, CtaCells)) -> Result<Point, String> {
+    let (machine, column, published) = column;
+    let step = library().own.parameters.step;
+    let job = thesis.job(kernel, machine, &kernel.table_4_2);
+    let grid = Grid::of(&job)?;
+    let detected = detect(thesis, &job, &grid, 1, thesis.request.full)?;
+    let rates = detected.rates();
+    let (best, instructions) = (optimum(&rates, step), grid.instructions());
+    Ok(Point {
+        kernel: kernel.name.clone(),
+        machine,
+        published,
+        most: grid.most,
+        optimum: best,
+        by_steps: optimum_by_steps(&rates, step),
+        class: Class::of(&rates, step),
+        detected: detected.count(),
+        settled: detected.settled.is_some(),
+        ended: detected.ended(),
+        gain: detected.gain(&detected.run, instructions),
+        best_gain: percent_over(rates[best as usize - 1], rates[rates.len() - 1]),
+        candidate: detected.candidate.as_ref().map(|run| detected.gain(run, instructions)),
+        fitted: ["Opt", "Type"].iter().any(|word| grid.is_fitted_to("Table 4.2", &[word, column])),
+    })
+}
+
+/// A kernel that ran to the end of its grid under Perf-Sat and with all CTAs.
+#[derive(Clone, Debug)]
+struct InFull {
+    kernel: String,
+    machine: &'static str,
+    detected: f64,
+    gain: f64,
+}
+
+impl InFull {
+    fn of(thesis: &Thesis<'_>, kernel: &Kernel, machine: &'static str) -> Result<Self, String> {
+        let job = thesis.job(kernel, machine, &kernel.table_4_2);
+        let grid = Grid::of(&job)?;
+        let detected = detect(thesis, &job, &grid, grid.most, true)?;
+        let gain = detected.gain(&detected.run, grid.instructions());
+        Ok(Self { kernel: kernel.name.clone(), machine, detected: detected.count(), gain })
+    }
+
+    fn is_of(&self, point: &Point) -> bool {
+        self.kernel == point.kernel && self.machine == point.machine
+    }
+}
+
+/// CTA waves that are simulated after the detection. Where CTAs are short, the least number is a small part of a grid whose rate
+/// varies.
+fn waves_after(grid: &Grid) -> u32 {
+    let Parameters { waves, after, .. } = &published().own.parameters;
+    ((after / (grid.per_cta * f64::from(grid.most))).ceil() as u32).max(*waves)
+}
+
+/// A run under Perf-Sat, and as long ones with each limit from `first` on; to the end of the grid when `full`.
+fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, String> {
+    let (waves, longest) = if full { (0, None) } else { (waves_after(grid), Some(published().own.parameters.longest)) };
+    let run = thesis.lab.one(&job.clone().policy(format!("perf_sat:stop_after={waves}")).cycles(longest))?;
+    let (limits, settled) = limits(&run, job.load()?.machine.gpu.sms);
+    let as_long = job.clone().cycles((!run.ended).then_some(run.cycles));
+    let mut jobs: Vec<Job> = (first..=grid.most).map(|limit| as_long.clone().set("gpu.sm.max_ctas", limit)).collect();
+    let fixed = jobs.len();
+    jobs.extend(thesis.candidate.iter().map(|candidate| candidate.apply(&as_long.clone().set("gpu.sm.max_ctas", grid.most))));
+    let mut limited = thesis.lab.all(&jobs)?;
+    let candidate = limited.drain(fixed..).next();
+    Ok(Detected { limits, settled, run, limited, candidate })
+}
+
+fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidate: Option<String>) {
+    let columns = [
+        "kernel",
+        "machine",
+        "all",
+        "optimum",
+        "published",
+        "detected",
+        "class",
+        "published",
+        "saved %",
+        "speed-up %",
+        "of optimum %",
+        "how",
+    ];
+    let candidate = candidate.map(|name| format!("{name} %"));
+    output.columns(&columns.into_iter().chain(candidate.as_deref()).collect::<Vec<_>>());
+    for point in points {
+        let mut how = if point.ended == Ended::Extrapolated { "extrapolated" } else { "simulated" }.to_owned();
+        if !point.settled {
+            how.push_str(", not settled");
+        }
+        let mut cells = vec![
+            point.kernel.clone(),
+            point.machine.into(),
+            point.most.to_string(),
+            point.optimum.to_string(),
+            point.published.opt.to_string(),
+            format!("{:.2}", point.detected),
+            point.class.name().into(),
+            point.published.class.name().into(),
+            format!("{:.1}", point.saved()),
+            format!("{:+.2}", point.gain),
+            format!("{:+.2}", point.best_gain),
+            how,
+        ];
+        cells.extend(point.candidate.map(|gain| format!("{gain:+.2}")));
+        output.row(cells);
+        for full in in_full.iter().filter(|full| full.is_of(point)) {
+            let blank = String::from("-");
+            let mut cells = vec![
+                full.kernel.clone(),
+                full.machine.into(),
+                point.most.to_string(),
+                blank.clone(),
+                point.published.opt.to_string(),
+                format!("{:.2}", full.detected),
+                blank.clone(),
+                point.published.class.name().into(),
+                format!("{:.1}", saved(full.detected, point.most)),
+                format!("{:+.2}", full.gain),
+                blank.clone(),
+                "in full".into(),
+            ];
+            cells.extend(candidate.iter().map(|_| blank.clone()));
+            output.row(cells);
+        }
+    }
+}
+
+/// How far extrapolated speed-ups are from those of the kernels that also ran to their end.
+fn compare_in_full(output: &mut StudyOutput, points: &[Point], in_full: &[InFull]) {
+    let pairs = in_full.iter().filter_map(|full| points.iter().find(|point| full.is_of(point)).map(|point| (point.gain - full.gain).abs()));
+    let off: Vec<f64> = pairs.collect();
+    if let Some(mean) = mean(off.iter().copied()) {
+        output.figure("extrapolated speed-up compared with that in full: mean distance, points", mean);
+        output
+            .figure("extrapolated speed-up compared with that in full: largest distance, points", off.iter().copied().fold(0.0, f64::max));
+    }
+}
+
+fn figures(output: &mut StudyOutput, points: &[Point]) {
+    let gain = |points: &[&Point]| mean(points.iter().map(|point| point.gain));
+    for class in Class::ALL {
+        let of: Vec<&Point> = points.iter().filter(|point| point.class == class).collect();
+        if !of.is_empty() {
+            let name = format!("speed-up over all CTAs, of the points that are {} here, %", class.name());
+            output.headline(&name, &Headline::new(&of, &aggregate(&gain, 0.0)));
+        }
+    }
+    let by_steps = |points: &[&Point]| accuracy(points.iter().copied(), |point| (point.detected, point.by_steps));
+    for machine in [&library().own.machines.m2090, &library().own.machines.k20x] {
+        let of: Vec<&Point> = points.iter().filter(|point| point.machine == machine).collect();
+        let trivial = accuracy(of.iter().copied(), |point| (f64::from(point.most), point.by_steps));
+        if let Some(trivial) = trivial {
+            let headline = Headline::new(&of, &aggregate(&by_steps, trivial));
+            output.headline(&format!("{machine}: accuracy compared with the optimum read step by step, %"), &headline);
+        }
+    }
+    output.note("the accuracy is relative to our optimum; means by class are over the published classes".into());
+}
+
+/// Counts in the manner of Figure 4.5.
+fn bars(output: &mut StudyOutput, points: &[Point]) {
+    let machines = &library().own.machines;
+    for (machine, names) in [(&machines.m2090, ["m2090.svg", "m2090.png"]), (&machines.k20x, ["k20x.svg", "k20x.png"])] {
+        let group = |point: &Point| Group {
+            name: point.kernel.clone(),
+            values: vec![f64::from(point.most), f64::from(point.optimum), point.detected],
+        };
+        let groups = points.iter().filter(|point| point.machine == machine).map(group).collect();
+        let series = ["all", "optimum", "Perf-Sat"].map(String::from).into();
+        output.bars(names, Bars { title: format!("CTAs per core ({machine})"), y: "CTAs".into(), series, groups, line: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FERMI: &str = "m2090-v31";
+    const KEPLER: &str = "k20x-l1";
+
+    fn point(machine: &'static str, class: Class, detected: f64, gain: f64) -> Point {
+        Point {
+            kernel: "k".into(),
+            machine,
+            published: CtaCells { max: 8, opt: 5, class },
+            most: 8,
+            optimum: 5,
+            by_steps: 4,
+            class,
+            detected,
+            settled: true,
+            ended: Ended::Extrapolated,
+            gain,
+            best_gain: 0.0,
+            candidate: None,
+            fitted: gain > 9.0,
+        }
+    }
+
+    fn measured(ended: bool) -> Run {
+        Run { cycles: 500, net_cycles: 500, issued: 5000, ended, rows: Vec::new(), records: Vec::new() }
+    }
+
+    #[test]
+    fn the_rest_of_a_grid_is_extrapolated_at_the_rate_of_the_run() {
+        assert_eq!(whole(&measured(false), 0, 10_000.0), 1000.0);
+        assert_eq!(whole(&measured(false), 0, 3000.0), 500.0, "a grid that was estimated too small");
+        assert_eq!(whole(&measured(true), 0, 10_000.0), 500.0);
+    }
+
+    #[test]
+    fn accuracy_savings_and_gains_are_means_over_the_machines_and_classes_named() {
+        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(FERMI, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let headline = |quantity, machines: &[&str], classes: &[Class]| {
+            let machines = machines.iter().map(|machine| (*machine).to_owned()).collect();
+            Of { quantity, machines, classes: classes.to_vec() }.headline(&points)
+        };
+        let accuracy = headline(Quantity::Accuracy, &[FERMI], &[]);
+        assert!((accuracy.all.unwrap() - 80.0).abs() < 1e-9);
+        assert_eq!(accuracy.trivial, "40.00 (all CTAs)", "8 CTAs are off by 3 of 5");
+        assert!((headline(Quantity::Saved, &[], &[Class::Mem]).all.unwrap() - 31.25).abs() < 1e-9);
+        let gain = headline(Quantity::Gain, &[], &[]);
+        assert_eq!((gain.all, gain.unfitted, gain.marked), (Some(5.0), (Some(2.5), 2), (0, 3)));
+        assert_eq!(headline(Quantity::Gain, &[KEPLER], &[Class::Weak]).all, None);
+    }
+
+    #[test]
+    fn the_published_figures_name_known_machines_and_kernels() {
+        let file = published();
+        assert_eq!(file.values.iter().filter(|value| value.of.quantity == Quantity::Saved).count(), 8);
+        assert!(file.values.iter().all(|value| value.of.machines.iter().all(|machine| [FERMI, KEPLER].contains(&machine.as_str()))));
+        assert!(file.own.parameters.in_full.iter().all(|name| library().own.named(name).is_some_and(|kernel| kernel.m2090.is_some())));
+    }
+
+    #[test]
+    fn short_ctas_take_more_waves_after_the_detection() {
+        let request = Request::default();
+        let waves = |name: &str| {
+            let kernel = library().own.named(name).unwrap();
+            waves_after(&Grid::of(&Job { parameters: Vec::new(), ..Thesis::new(&request).job(kernel, FERMI, &kernel.table_4_2) }).unwrap())
+        };
+        let least = published().own.parameters.waves;
+        assert_eq!(waves("bt_k2"), least);
+        assert!(waves("gaussian") > 4 * least, "{}", waves("gaussian"));
+    }
+
+    #[test]
+    fn one_kernel_is_detected_on_both_machines_and_compared_with_a_policy_of_the_user() {
+        let request = Request { policy: vec!["static_limit:ctas=1".into()], ..Request::default() };
+        let thesis = Thesis::new(&request);
+        let kernel = library().own.named("srad_1").unwrap();
+        for (machine, cores, most) in [(FERMI, 16, 6), (KEPLER, 14, 8)] {
+            let job = thesis.job(kernel, machine, &kernel.table_4_2);
+            let grid = Grid::of(&job).unwrap();
+            let found = detect(&thesis, &job, &grid, most, false).unwrap();
+            assert_eq!((grid.most, found.limits.len(), found.limited.len()), (most, cores, 1));
+            assert!(found.limits.iter().all(|limit| (1..=most).contains(limit)), "{:?}", found.limits);
+            assert_eq!(found.all().cycles, found.run.cycles, "both are as long");
+            assert!(found.settled.is_some() && found.ended() == Ended::Extrapolated);
+            let candidate = found.candidate.as_ref().unwrap();
+            assert!(found.gain(candidate, grid.instructions()) < -20.0, "one CTA is slower than all");
+        }
+    }
+
+    #[test]
+    fn kernels_that_ran_in_full_show_the_error_of_extrapolating() {
+        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let in_full = [InFull { kernel: "k".into(), machine: FERMI, detected: 4.0, gain: 3.5 }];
+        let mut output = StudyOutput::new("perf-sat", String::new());
+        rows(&mut output, &points, &in_full, None);
+        compare_in_full(&mut output, &points, &in_full);
+        assert_eq!(output.column("how"), Some(vec!["extrapolated", "in full", "extrapolated"]));
+        assert_eq!(output.column("speed-up %"), Some(vec!["+1.00", "+3.50", "+4.00"]));
+        assert_eq!(output.figure_named("extrapolated speed-up compared with that in full: mean distance, points"), Some(2.5));
+    }
+}

@@ -1,0 +1,386 @@
+//! `study phase-aware`: the kernels of Tables 3.2 and 3.3 under each warp scheduler, compared with Section 3.5 of the thesis.
+//!
+//! A kernel is of type A on a level where oldest first (the thesis's "GTO") beats round robin, else of type B. Means are over
+//! the kernels of a type as published, so that ours and the thesis's are means over the same kernels. GTO as it is known
+//! elsewhere (greedy, then oldest) is shown as well. Idle time is the share of scheduler cycles without an issue.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use warpshard_report::bars::{Bars, Group};
+use warpshard_lab::job::{Job, Run};
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::published::{Published, read};
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{mean, percent_over};
+use warpshard_lab::verdict::{Aggregate, Ended, Headline};
+
+use super::{Grid, Kernel, StudyError, Thesis, library, tail};
+
+/// The study's own part of its file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    near: f64,
+    types: Types,
+    tail: tail::Parameters,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Types {
+    single: Lists,
+    two_level: Lists,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lists {
+    #[serde(rename = "A")]
+    a: Vec<String>,
+    #[serde(rename = "B")]
+    b: Vec<String>,
+}
+
+/// What a mean over the kernels of a type is of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    quantity: Quantity,
+    level: Level,
+    #[serde(rename = "type")]
+    of: Type,
+    order: Order,
+    over: Order,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Quantity {
+    SpeedUp,
+    Idle,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Level {
+    Single,
+    TwoLevel,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+enum Type {
+    A,
+    B,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Lrr,
+    Oldest,
+    Phase,
+    Gto,
+}
+
+impl Level {
+    const ALL: [Self; 2] = [Self::Single, Self::TwoLevel];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::TwoLevel => "two-level",
+        }
+    }
+
+    /// The orders that exist on the level.
+    fn orders(self) -> &'static [Order] {
+        match self {
+            Self::Single => &[Order::Lrr, Order::Oldest, Order::Phase, Order::Gto],
+            Self::TwoLevel => &[Order::Lrr, Order::Oldest, Order::Phase],
+        }
+    }
+}
+
+impl Order {
+    /// The thesis's name, except that its GTO is called oldest first.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lrr => "RR",
+            Self::Oldest => "oldest",
+            Self::Phase => "phase-aware",
+            Self::Gto => "GTO",
+        }
+    }
+
+    /// The value of `gpu.sm.order`.
+    fn key(self, level: Level) -> String {
+        let word = match self {
+            Self::Lrr => "lrr",
+            Self::Oldest => "oldest",
+            Self::Phase => "phase",
+            Self::Gto => "gto",
+        };
+        if level == Level::Single { word.to_owned() } else { format!("two-level-{word}") }
+    }
+}
+
+impl Types {
+    fn of(&self, kernel: &str, level: Level) -> Option<Type> {
+        let lists = if level == Level::Single { &self.single } else { &self.two_level };
+        let is_in = |list: &[String]| list.iter().any(|name| name == kernel);
+        if is_in(&lists.a) { Some(Type::A) } else { is_in(&lists.b).then_some(Type::B) }
+    }
+}
+
+/// A kernel on a level: warp instructions per core cycle, and the share of scheduler cycles without an issue, by order.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    kernel: String,
+    level: Level,
+    published: Option<Type>,
+    /// The model was fitted to the types of Figure 3.7.
+    fitted: bool,
+    ended: Ended,
+    rates: Vec<f64>,
+    idle: Vec<f64>,
+    /// With the user's policy and order.
+    candidate: Option<f64>,
+}
+
+impl Point {
+    fn place(&self, order: Order) -> usize {
+        self.level.orders().iter().position(|o| *o == order).unwrap_or_default()
+    }
+
+    fn rate(&self, order: Order) -> f64 {
+        self.rates[self.place(order)]
+    }
+
+    fn of_type(&self) -> Type {
+        if self.rate(Order::Oldest) >= self.rate(Order::Lrr) { Type::A } else { Type::B }
+    }
+
+    fn phase_over_better(&self) -> f64 {
+        self.rate(Order::Phase) / self.rate(Order::Lrr).max(self.rate(Order::Oldest))
+    }
+
+    fn is_near(&self) -> bool {
+        self.phase_over_better() >= 1.0 - published().own.near
+    }
+}
+
+impl Of {
+    /// A speed-up is the mean of the kernels' speed-ups, idle time the mean of one compared with the mean of the other.
+    fn of_points(&self, points: &[&Point]) -> Option<f64> {
+        match self.quantity {
+            Quantity::SpeedUp => mean(points.iter().map(|point| percent_over(point.rate(self.order), point.rate(self.over)))),
+            Quantity::Idle => {
+                let idle = |order| mean(points.iter().map(|point| point.idle[point.place(order)]));
+                idle(self.order).zip(idle(self.over)).filter(|(_, base)| *base > 0.0).map(|(idle, base)| percent_over(idle, base))
+            }
+        }
+    }
+
+    fn headline(&self, points: &[Point]) -> Headline {
+        let of: Vec<&Point> = points.iter().filter(|point| point.level == self.level && point.published == Some(self.of)).collect();
+        Headline::new(&of, &aggregate(&|points| self.of_points(points), Some(("no difference", 0.0))))
+    }
+}
+
+fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a str, f64)>) -> Aggregate<'a, Point> {
+    Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial }
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("phase-aware", include_str!("../published/phase-aware.toml")))
+}
+
+/// Runs the study.
+///
+/// # Errors
+/// When `--only` names no kernel, or a kernel does not run.
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    run(&Thesis::new(request))
+}
+
+fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
+    let machine = library().own.machines.phases.as_str();
+    let kernels = thesis.kernels("Tables 3.2 and 3.3", |kernel| kernel.phases.is_some())?;
+    let grids =
+        kernels.par_iter().map(|kernel| Grid::of(&base(thesis, kernel))).collect::<Result<Vec<_>, _>>().map_err(StudyError::Input)?;
+    let pairs: Vec<(&Kernel, &Grid, Level)> =
+        kernels.iter().zip(&grids).flat_map(|(kernel, grid)| Level::ALL.map(|level| (*kernel, grid, level))).collect();
+    let of_pair = |(kernel, grid, level): &(&Kernel, &Grid, Level)| {
+        let job = base(thesis, kernel).cycles(grid.cycles(thesis.cycles));
+        let lrr = job.clone().set("gpu.sm.order", Order::Lrr.key(*level));
+        let orders = level.orders().iter().map(|order| job.clone().set("gpu.sm.order", order.key(*level)));
+        orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr))).collect::<Vec<Job>>()
+    };
+    let jobs: Vec<Vec<Job>> = pairs.iter().map(of_pair).collect();
+    let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::Input)?.into_iter();
+    let gpu = base(thesis, kernels[0]).load().map_err(StudyError::Input)?.machine.gpu;
+    let slots = f64::from(gpu.sms * gpu.sm.schedulers);
+    let point = |((kernel, grid, level), jobs): (&(&Kernel, &Grid, Level), &Vec<Job>)| {
+        let runs: Vec<(Run, &Job)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
+        let mut rates: Vec<f64> = runs.iter().map(|(run, job)| run.steady_rate(job.cycles)).collect();
+        let candidate = rates.get(level.orders().len()).copied();
+        rates.truncate(level.orders().len());
+        Point {
+            kernel: kernel.name.clone(),
+            level: *level,
+            published: published().own.types.of(&kernel.name, *level),
+            fitted: grid.is_fitted_to("Figure 3.7", &[]),
+            ended: if runs.iter().all(|(run, _)| run.ended) { Ended::Whole } else { Ended::Cut },
+            idle: rates.iter().map(|rate| 1.0 - rate / slots).collect(),
+            rates,
+            candidate,
+        }
+    };
+    let points: Vec<Point> = pairs.iter().zip(&jobs).map(point).collect();
+    let title = format!("warp schedulers on {machine}, compared with {}; runs of {} cycles or more", published().source, thesis.cycles);
+    let mut output = StudyOutput::new("phase-aware", title);
+    rows(&mut output, &points, thesis.candidate_name());
+    table_of_runs(&mut output, &points);
+    for value in &published().values {
+        output.graded(value, &value.of.headline(&points));
+    }
+    shares(&mut output, &points);
+    bars(&mut output, &points, machine);
+    tail::show(&mut output, thesis, &published().own.tail).map_err(StudyError::Input)?;
+    Ok(output)
+}
+
+fn base(thesis: &Thesis<'_>, kernel: &Kernel) -> Job {
+    thesis.job(kernel, &library().own.machines.phases, &Default::default())
+}
+
+fn yes_no(yes: bool) -> String {
+    String::from(if yes { "yes" } else { "no" })
+}
+
+fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
+    let columns = ["kernel", "level", "RR IPC", "oldest/RR", "phase/RR", "gto/RR", "type", "published", "agrees", "phase/better", "near"];
+    let candidate = candidate.map(|name| format!("{name}/RR"));
+    output.columns(&columns.into_iter().chain(["run"]).chain(candidate.as_deref()).collect::<Vec<_>>());
+    for point in points {
+        let over = |rate: f64| format!("{:.3}", rate / point.rate(Order::Lrr));
+        let gto = if point.level == Level::Single { over(point.rate(Order::Gto)) } else { "-".into() };
+        let mut cells = vec![
+            point.kernel.clone(),
+            point.level.name().into(),
+            format!("{:.2}", point.rate(Order::Lrr)),
+            over(point.rate(Order::Oldest)),
+            over(point.rate(Order::Phase)),
+            gto,
+            format!("{:?}", point.of_type()),
+            point.published.map_or_else(|| "-".into(), |published| format!("{published:?}")),
+            yes_no(point.published == Some(point.of_type())),
+            format!("{:.3}", point.phase_over_better()),
+            yes_no(point.is_near()),
+            if point.ended == Ended::Cut { "cut" } else { "whole" }.into(),
+        ];
+        cells.extend(point.candidate.map(over));
+        output.row(cells);
+    }
+}
+
+/// Shares of the points for which something holds.
+fn shares(output: &mut StudyOutput, points: &[Point]) {
+    let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
+    for level in Level::ALL {
+        let of: Vec<&Point> = points.iter().filter(|point| point.level == level).collect();
+        let trivial = mean(of.iter().map(|point| percent(point.published == Some(Type::A)))).unwrap_or_default();
+        let agree = |points: &[&Point]| mean(points.iter().map(|point| percent(point.published == Some(point.of_type()))));
+        let by = aggregate(&agree, Some(("all of type A", trivial)));
+        output.headline(&format!("{}: kernels of the published type, %", level.name()), &Headline::new(&of, &by));
+    }
+    let all: Vec<&Point> = points.iter().collect();
+    let oldest = |point: &&Point| percent(point.rate(Order::Oldest) >= point.rate(Order::Lrr) * (1.0 - published().own.near));
+    let near = |points: &[&Point]| mean(points.iter().map(|point| percent(point.is_near())));
+    let by = aggregate(&near, mean(all.iter().map(oldest)).map(|share| ("oldest first everywhere", share)));
+    output.headline("points with phase-aware within 2 % of the better of RR and oldest, %", &Headline::new(&all, &by));
+    output.note(
+        "\"oldest\" is what the thesis calls GTO; types and means go by it. Means are arithmetic, over kernels of the published type"
+            .into(),
+    );
+}
+
+/// Every run.
+fn table_of_runs(output: &mut StudyOutput, points: &[Point]) {
+    let rows = points.iter().flat_map(|point| {
+        let orders = point.level.orders().iter().zip(&point.rates).zip(&point.idle);
+        orders.map(|((order, rate), idle)| vec![point.kernel.clone(), order.key(point.level), format!("{rate:.4}"), format!("{idle:.4}")])
+    });
+    output.table("runs.csv", &["kernel", "order", "warp_instructions_per_cycle", "idle_share"], rows.collect());
+}
+
+/// Speed-ups over round robin in the manner of Figure 3.7.
+fn bars(output: &mut StudyOutput, points: &[Point], machine: &str) {
+    for (level, names) in [(Level::Single, ["single.svg", "single.png"]), (Level::TwoLevel, ["two-level.svg", "two-level.png"])] {
+        let others = &level.orders()[1..];
+        let groups = points.iter().filter(|point| point.level == level).map(|point| Group {
+            name: point.kernel.clone(),
+            values: others.iter().map(|order| point.rate(*order) / point.rate(Order::Lrr)).collect(),
+        });
+        let (title, y) = (format!("Performance by warp scheduler, {} ({machine})", level.name()), "IPC over that of RR".into());
+        let series = others.iter().map(|order| order.name().to_owned()).collect();
+        output.bars(names, Bars { title, y, series, groups: groups.collect(), line: Some(1.0) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(kernel: &str, rates: [f64; 4]) -> Point {
+        let idle = rates.iter().map(|rate| 1.0 - rate / 16.0).collect();
+        let (level, published, fitted) = (Level::Single, Some(Type::A), kernel == "f");
+        Point { kernel: kernel.into(), level, published, fitted, ended: Ended::Cut, rates: rates.into(), idle, candidate: None }
+    }
+
+    #[test]
+    fn every_kernel_has_a_published_type_on_both_levels() {
+        let kernels: Vec<&Kernel> = library().own.kernel.iter().filter(|kernel| kernel.phases.is_some()).collect();
+        let types = &published().own.types;
+        assert!(kernels.iter().all(|kernel| Level::ALL.iter().all(|level| types.of(&kernel.name, *level).is_some())));
+        assert_eq!([types.single.a.len(), types.two_level.b.len()], [11, 6]);
+        assert!(published().own.tail.kernels.iter().all(|name| library().own.named(name).is_some()));
+    }
+
+    #[test]
+    fn the_better_order_makes_the_type_and_phase_aware_is_near_within_2_percent() {
+        let a = point("a", [10.0, 12.0, 11.8, 12.5]);
+        assert_eq!((a.of_type(), a.is_near()), (Type::A, true));
+        let b = point("b", [10.0, 9.0, 9.7, 9.0]);
+        assert_eq!((b.of_type(), b.is_near()), (Type::B, false));
+    }
+
+    #[test]
+    fn speed_ups_are_means_of_ratios_and_idle_time_is_a_ratio_of_means() {
+        let points = [point("a", [8.0, 12.0, 10.0, 8.0]), point("f", [12.0, 12.0, 12.0, 12.0])];
+        let mean = |quantity, of| Of { quantity, level: Level::Single, of, order: Order::Oldest, over: Order::Lrr }.headline(&points);
+        let speed_up = mean(Quantity::SpeedUp, Type::A);
+        assert_eq!((speed_up.all, speed_up.unfitted, speed_up.marked), (Some(25.0), (Some(50.0), 1), (2, 0)));
+        // Idle shares are 0.5 and 0.25 under round robin, twice 0.25 under oldest first.
+        let idle = mean(Quantity::Idle, Type::A).all.unwrap();
+        assert!((idle + 100.0 / 3.0).abs() < 1e-9, "{idle}");
+        assert_eq!(mean(Quantity::SpeedUp, Type::B).all, None);
+    }
+
+    #[test]
+    fn one_kernel_runs_from_end_to_end_with_an_order_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Some(folder.path().to_owned());
+        let request = Request { only: Some("bt_k2".into()), order: Some("gto".into()), cache, ..Request::default() };
+        let thesis = Thesis { cycles: 4000, ..Thesis::new(&request) };
+        let output = run(&thesis).unwrap();
+        assert_eq!(output.column("level"), Some(vec!["single", "two-level"]));
+        assert!(output.column("RR IPC").unwrap().iter().all(|ipc| ipc.parse::<f64>().unwrap() > 0.0));
+        assert_eq!(output.column("order gto/RR").unwrap()[0], output.column("gto/RR").unwrap()[0], "GTO is in the study, too");
+        assert!(output.text().contains("single, type A: speed-up of oldest over RR, %"));
+    }
+}

@@ -1,0 +1,110 @@
+//! The intra-block tail effect (Section 3.5.5): under a two-level scheduler that prefers the oldest warp, some warps of a CTA end
+//! long before the others, and no CTA takes their place until those have ended, too.
+//!
+//! In: runs in which the policy `probe` records the resident warps of core 0. Out: per kernel and order the share of time with fewer
+//! warps than the core holds, and a plot over time.
+
+use serde::Deserialize;
+
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::job::Job;
+use warpshard_lab::output::{PlotNames, StudyOutput};
+
+use super::{Grid, Thesis, library};
+
+/// What is run; `configs/published/phase-aware.toml` explains each parameter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameters {
+    pub(super) kernels: Vec<String>,
+    orders: Vec<String>,
+    waves: f64,
+    shown: f64,
+    period: u64,
+}
+
+/// The plots of the first two orders, by kernel.
+const PLOTS: [(&str, [PlotNames; 2]); 3] = [
+    ("lud", [["tail-lud-rr.svg", "tail-lud-rr.png"], ["tail-lud-oldest.svg", "tail-lud-oldest.png"]]),
+    ("km", [["tail-km-rr.svg", "tail-km-rr.png"], ["tail-km-oldest.svg", "tail-km-oldest.png"]]),
+    ("bp_k1", [["tail-bp_k1-rr.svg", "tail-bp_k1-rr.png"], ["tail-bp_k1-oldest.svg", "tail-bp_k1-oldest.png"]]),
+];
+/// Points of a line of a plot.
+const POINTS: usize = 200;
+
+/// Resident warps of a core over time: the mean of each period, from the first on in which the core was full.
+#[derive(Clone, Debug, PartialEq)]
+struct Residency {
+    warps: Vec<f64>,
+}
+
+impl Residency {
+    /// The share of periods in which a warp or more was missing, in percent.
+    fn below(&self, full: u32) -> f64 {
+        let below = self.warps.iter().filter(|warps| **warps <= f64::from(full) - 1.0).count();
+        100.0 * below as f64 / self.warps.len().max(1) as f64
+    }
+
+    /// Points of a plot of the first `shown` periods: means of a few of them, by their first cycle.
+    fn points(&self, shown: usize, period: u64) -> Vec<(f64, f64)> {
+        let warps = &self.warps[..shown.min(self.warps.len())];
+        let at_once = warps.len().div_ceil(POINTS).max(1);
+        let point = |(i, few): (usize, &[f64])| ((i * at_once) as f64 * period as f64, few.iter().sum::<f64>() / few.len() as f64);
+        warps.chunks(at_once).enumerate().map(point).collect()
+    }
+
+    /// Warps missing on average, in percent of a full core.
+    fn missing(&self, full: u32) -> f64 {
+        let resident: f64 = self.warps.iter().sum();
+        100.0 * (1.0 - resident / (self.warps.len().max(1) as f64 * f64::from(full)))
+    }
+}
+
+/// Measures, and adds plots and figures to the study.
+///
+/// # Errors
+/// When a kernel does not run.
+pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), String> {
+    let Parameters { kernels, orders, waves, shown, period } = parameters;
+    let machine = library().own.machines.phases.as_str();
+    let wanted = kernels.iter().filter(|name| thesis.request.wants(name));
+    for kernel in wanted.filter_map(|name| library().own.named(name)) {
+        let base = Job { parameters: Vec::new(), ..thesis.job(kernel, machine, &kernel.table_4_2) };
+        let grid = Grid::of(&base)?;
+        let full = grid.most * grid.warps;
+        let cycles = thesis.cycles.max((waves * grid.per_cta * f64::from(grid.most)) as u64);
+        let probe = format!("probe:period={period},sms=[0],counters=[\"resident_warp_cycles\"]");
+        let jobs = orders.iter().map(|order| base.clone().set("gpu.sm.order", order).policy(probe.clone()).cycles(Some(cycles)));
+        let name = &kernel.name;
+        let plots = PLOTS.iter().find(|(of, _)| of == name).map_or(&[][..], |(_, plots)| plots);
+        let runs = thesis.lab.all(&jobs.collect::<Vec<_>>())?;
+        for (i, (order, run)) in orders.iter().zip(runs).enumerate() {
+            let samples = run.records.iter().map(|record| record.value / *period as f64);
+            let run = Residency { warps: samples.skip_while(|warps| *warps < f64::from(full)).collect() };
+            output.figure(&format!("{name}, {order}: time with fewer than {full} warps on core 0, %"), run.below(full));
+            output.figure(&format!("{name}, {order}: warps missing on average, %"), run.missing(full));
+            let points = run.points((cycles as f64 * shown / waves) as usize / *period as usize, *period);
+            if let Some(names) = plots.get(i).filter(|_| !points.is_empty()) {
+                let title = format!("Intra-block tail effect: {name}, {order}, core 0 ({machine})");
+                let (x, y) = ("core cycles since the core was full".into(), "resident warps".into());
+                output.plot(*names, Plot { title, x, y, form: Form::Lines, series: vec![Series { name: order.clone(), points }] });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_counts_when_a_whole_warp_is_missing() {
+        let run = Residency { warps: vec![48.0, 47.5, 47.0, 24.0] };
+        assert_eq!(run.below(48), 50.0);
+        assert_eq!(run.points(3, 100), [(0.0, 48.0), (100.0, 47.5), (200.0, 47.0)]);
+        let long = Residency { warps: vec![48.0; 401] };
+        assert_eq!((long.points(999, 100).len(), long.points(999, 100)[1].0), (134, 300.0));
+        assert!((run.missing(48) - 100.0 * (1.0 - 166.5 / 192.0)).abs() < 1e-9);
+    }
+}

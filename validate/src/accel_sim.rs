@@ -1,0 +1,167 @@
+//! `study accel-sim`: net cycles, cache and DRAM accesses of every trace that Accel-Sim measured, ours and the reference's.
+
+use rayon::prelude::*;
+
+use warpshard_report::plot::{Form, Plot, Series};
+
+use super::bench::Origin;
+use super::reference::{AccelSimResults, LeftOut, ReferenceRow};
+use super::{TraceRun, Traces};
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::statistics::{error_percent, log_correlation};
+use warpshard_lab::verdict::of_magnitudes;
+
+/// Configurations that built-in machines were imported from.
+const IMPORTED: [(&str, &str); 3] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060"), ("SM86_RTX3070", "rtx3070")];
+
+/// The configuration that a built-in machine was imported from; that of `v100` for any other machine.
+pub fn configuration_of(machine: &str) -> &'static str {
+    let [(first, _), ..] = IMPORTED;
+    IMPORTED.iter().find(|(_, own)| *own == machine).map_or(first, |(configuration, _)| *configuration)
+}
+
+/// What one trace gave.
+struct Row {
+    reference: ReferenceRow,
+    /// Nothing where the trace was recorded and is not there.
+    ours: Result<Option<TraceRun>, String>,
+}
+
+/// Runs every trace of `configuration` on `machine` and compares.
+///
+/// # Errors
+/// When the reference cannot be read, or no trace ran.
+pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
+    let AccelSimResults { rows, failed } = crate::accel_sim_results(references, configuration).map_err(StudyError::Reference)?;
+    let rows: Vec<Row> = rows
+        .into_par_iter()
+        .map(|row| {
+            let folder = crate::trace_folder(references, &traces.cache, &row.trace);
+            let ours = folder.and_then(|folder| folder.map(|folder| traces.run(&folder, 1, &[])).transpose());
+            Row { reference: row, ours }
+        })
+        .collect();
+    let mut left_out = LeftOut::default();
+    rows.iter().filter(|row| row.ours == Ok(None)).for_each(|row| left_out.add(&row.reference.trace));
+    let compared = rows.iter().filter(|row| matches!(row.ours, Ok(Some(_)))).count();
+    let of = left_out.of(compared);
+    let title = format!("net cycles on {} and on Accel-Sim's {configuration}: {compared}{of} traces", traces.machine);
+    let mut output = StudyOutput::new("accel-sim", title);
+    if let Some((_, own)) = IMPORTED.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
+        && IMPORTED.iter().any(|(_, other)| *other == traces.machine)
+    {
+        output.note(format!(
+            "{} is not the machine of {configuration}, which is --machine {own}: the errors are those of another chip",
+            traces.machine
+        ));
+    }
+    output.columns(&[
+        "trace",
+        "origin",
+        "net cycles",
+        "reference",
+        "error %",
+        "warp instr",
+        "ref",
+        "L1 acc",
+        "ref",
+        "L1 miss",
+        "ref",
+        "LLC acc",
+        "ref",
+        "LLC miss",
+        "ref",
+        "DRAM rd",
+        "ref",
+        "DRAM wr",
+        "ref",
+    ]);
+    let (mut errors, mut points, mut worst_of) = (Vec::new(), Vec::new(), Worst::default());
+    for Row { reference: theirs, ours } in &rows {
+        let ours = match ours {
+            Ok(Some(ours)) => ours,
+            Ok(None) => continue,
+            Err(why) => {
+                output.note(format!("{}: {why}", theirs.trace));
+                continue;
+            }
+        };
+        let error = error_percent(ours.net_cycles, theirs.net_cycles);
+        errors.extend(error);
+        points.push((theirs.net_cycles as f64, ours.net_cycles.max(1) as f64));
+        let pairs = [
+            (ours.warp_instructions, theirs.warp_instructions),
+            (ours.l1_accesses, theirs.l1_accesses),
+            (ours.l1_misses, theirs.l1_misses),
+            (ours.llc_accesses, theirs.llc_accesses),
+            (ours.llc_misses, theirs.llc_misses),
+            (ours.dram_reads, theirs.dram_reads),
+            (ours.dram_writes, theirs.dram_writes),
+        ];
+        let mut cells = vec![
+            theirs.trace.clone(),
+            Origin::of(&theirs.trace).to_string(),
+            ours.net_cycles.to_string(),
+            theirs.net_cycles.to_string(),
+            error.map_or_else(|| "-".into(), |error| format!("{error:+.1}")),
+        ];
+        cells.extend(pairs.iter().flat_map(|(ours, theirs)| [ours.to_string(), theirs.to_string()]));
+        output.row(cells);
+        worst_of.take(ours, theirs);
+        if ours.warp_instructions != theirs.warp_instructions || ours.thread_instructions != theirs.thread_instructions {
+            output.note(format!("{}: instruction counts differ from the reference's", theirs.trace));
+        }
+    }
+    for trace in failed {
+        output.note(format!("{trace}: the reference itself could not run it"));
+    }
+    left_out.note(references, &mut output);
+    if errors.is_empty() {
+        return Err(StudyError::Nothing("no trace ran".into()));
+    }
+    let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
+    output.headline("mean absolute error of net cycles, %", &of_magnitudes(&errors, None));
+    output.figure("largest error of net cycles, %", worst);
+    output.figure("traces compared", errors.len() as f64);
+    if let Some(correlation) = log_correlation(&points) {
+        output.figure("correlation of the logarithms", correlation);
+    }
+    output.figure("largest difference of L1 hit rates, points", worst_of.l1);
+    output.figure("largest difference of LLC hit rates, points", worst_of.llc);
+    output.figure("largest difference of DRAM accesses, %", worst_of.dram);
+    output.scatter(Plot {
+        title: format!("Net cycles: {} against {configuration}", traces.machine),
+        x: "reference, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one trace".into(), points }],
+    });
+    Ok(output)
+}
+
+/// The largest differences of counters, over traces where the reference counts enough of them.
+#[derive(Debug, Default)]
+struct Worst {
+    l1: f64,
+    llc: f64,
+    dram: f64,
+}
+
+/// What the reference must count at least before a rate is compared.
+const ENOUGH: u64 = 1000;
+
+impl Worst {
+    fn take(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
+        let points = |a: (u64, u64), b: (u64, u64)| {
+            let rate = |(accesses, misses): (u64, u64)| 100.0 * misses as f64 / accesses.max(1) as f64;
+            if b.0 < ENOUGH { 0.0 } else { (rate(a) - rate(b)).abs() }
+        };
+        self.l1 = self.l1.max(points((ours.l1_accesses, ours.l1_misses), (theirs.l1_accesses, theirs.l1_misses)));
+        self.llc = self.llc.max(points((ours.llc_accesses, ours.llc_misses), (theirs.llc_accesses, theirs.llc_misses)));
+        let (dram, reference) = (ours.dram_reads + ours.dram_writes, theirs.dram_reads + theirs.dram_writes);
+        if reference >= ENOUGH {
+            self.dram = self.dram.max(error_percent(dram, reference).map_or(0.0, f64::abs));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `bench --process`: the whole program from text to results, against the seconds of the reference simulator.
+//!
+//! Each trace runs in a process of its own, from its text, reading and writing included, as a user would run it, who has all
+//! cores if he says nothing; the reference has one thread. Its seconds were measured on another host, so that the ratios say the
+//! order of magnitude and no more.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::super::reference::LeftOut;
+use super::set::{Class, STANDARD_SET};
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::statistics::{geometric_mean, median};
+
+/// What is run.
+pub(super) struct Process<'a> {
+    /// The machine, by name or file.
+    pub(super) machine: &'a str,
+    /// The reference's configuration.
+    pub(super) configuration: &'a str,
+    /// Where figures and traces of the reference are.
+    pub(super) references: &'a References,
+    /// Where generated traces are kept.
+    pub(super) cache: PathBuf,
+    /// Numbers of worker threads.
+    pub(super) threads: &'a [usize],
+    /// Runs of each trace and number of threads, of which the median counts.
+    pub(super) runs: usize,
+    /// Only traces whose name contains this.
+    pub(super) only: Option<&'a str>,
+}
+
+/// Measures the standard set.
+///
+/// # Errors
+/// When the reference's results cannot be read or no trace ran.
+pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
+    let rows = crate::accel_sim_results(process.references, process.configuration).map_err(StudyError::Reference)?.rows;
+    let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
+    let title = format!("whole process on {}, from text, against {}", process.machine, process.configuration);
+    let mut output = StudyOutput::new("bench-process", title);
+    output.columns(&["trace", "class", "threads", "ms", "reference s", "times faster"]);
+    let mut ratios: Vec<(Class, usize, f64)> = Vec::new();
+    let mut left_out = LeftOut::default();
+    for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| process.only.is_none_or(|only| trace.contains(only))) {
+        let Some(theirs) = rows.iter().find(|row| row.trace == trace).map(|row| row.user_seconds) else {
+            output.note(format!("{trace}: the reference has no result"));
+            continue;
+        };
+        let Some(folder) = left_out.found(trace, crate::trace_folder(process.references, &process.cache, trace), &mut output) else {
+            continue;
+        };
+        for &threads in process.threads {
+            let seconds = match timed(&program, process, &folder, threads) {
+                Ok(seconds) => seconds,
+                Err(why) => {
+                    output.note(format!("{trace} on {threads} threads: {why}"));
+                    continue;
+                }
+            };
+            ratios.push((class, threads, theirs / seconds));
+            output.row(vec![
+                trace.to_owned(),
+                class.to_string(),
+                threads.to_string(),
+                format!("{:.1}", seconds * 1e3),
+                format!("{theirs:.2}"),
+                format!("{:.0}", theirs / seconds),
+            ]);
+        }
+    }
+    left_out.note(process.references, &mut output);
+    for &threads in process.threads {
+        let of = |classes: &[Class]| {
+            let measured = ratios.iter().filter(|(class, on, _)| classes.contains(class) && *on == threads);
+            measured.map(|(_, _, ratio)| *ratio).collect::<Vec<_>>()
+        };
+        let on = if threads == 1 { "on 1 thread".to_owned() } else { format!("on {threads} threads") };
+        for (name, classes) in [
+            ("compute", &[Class::Compute][..]),
+            ("memory", &[Class::Memory]),
+            ("compute and memory", &[Class::Compute, Class::Memory]),
+            ("latency", &[Class::Latency]),
+        ] {
+            if let Some(mean) = geometric_mean(&of(classes)) {
+                output.figure(&format!("times faster {on}, geometric mean, {name}"), mean);
+            }
+        }
+        if let Some(least) = of(&[Class::Compute]).into_iter().min_by(f64::total_cmp) {
+            output.figure(&format!("times faster {on}, least of compute"), least);
+        }
+    }
+    if ratios.is_empty() { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
+}
+
+/// Median seconds of a process that runs the trace.
+fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, String> {
+    let out = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for run in 0..process.runs.max(1) {
+        let mut command = Command::new(program);
+        command.arg("run").args(["--machine", process.machine, "--threads", &threads.to_string()]);
+        command.arg("--trace").arg(folder.join("kernelslist.g")).arg("--out").arg(out.path().join(run.to_string()));
+        // Captured traces of errors cost time that no user pays.
+        command.env_remove("RUST_BACKTRACE").stdout(Stdio::null()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let status = command.status().map_err(|error| error.to_string())?;
+        all.push(begun.elapsed().as_secs_f64());
+        if !status.success() {
+            return Err(format!("the run ended with {status}"));
+        }
+    }
+    median(&all).ok_or_else(|| "no run".to_owned())
+}

@@ -1,0 +1,248 @@
+//! A recorded run replayed on any number of workers or ranks: how long each epoch takes, and why.
+//!
+//! Workers are those of the engine: shards are placed and moved by its own functions, and a worker that has finished takes units of others. What the
+//! recording does not know are parameters of the [`Host`].
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use warpshard_chip::host::{RecordedEpoch, ShardCost, improve, left_to_owner, place};
+
+/// Epochs between two checks of the balance, as in the engine.
+pub(super) const BALANCE_EVERY: usize = 16;
+
+/// What more than one worker costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Host {
+    /// Nanoseconds of a barrier, and of the coordinator beyond what it takes with one worker.
+    pub(super) barrier_ns: f64,
+    /// Nanoseconds more that a unit takes at a worker that does not own it: its state comes from another core's cache.
+    pub(super) steal_ns: f64,
+}
+
+/// What an exchange between ranks costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Link {
+    /// Nanoseconds from sending to receiving an empty packet.
+    pub(super) latency_ns: f64,
+    /// Nanoseconds for each further rank that a rank sends to.
+    pub(super) send_ns: f64,
+    /// Nanoseconds to write, carry and read a message.
+    pub(super) message_ns: f64,
+}
+
+/// A recorded run, as the replay reads it.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded<'a> {
+    pub(super) epochs: &'a [RecordedEpoch],
+    /// The shard of each unit.
+    pub(super) shard_of: &'a [u32],
+    /// The kind of each unit.
+    pub(super) kind_of: &'a [&'static str],
+    /// Whether workers begin with a unit.
+    pub(super) long_of: &'a [bool],
+    /// Messages between units: sender, receiver, how many.
+    pub(super) traffic: &'a [(usize, usize, u64)],
+}
+
+/// Nanoseconds of a run, and what bounds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Replayed {
+    pub(super) total: f64,
+    /// At barriers, beyond waiting for the slowest.
+    pub(super) barrier: f64,
+    /// In what one worker does for all.
+    pub(super) serial: f64,
+    /// Exchanging packets with other ranks.
+    pub(super) exchange: f64,
+    /// If the work of each epoch were divided evenly.
+    pub(super) even: f64,
+}
+
+impl Recorded<'_> {
+    /// The nanoseconds of the recorded run.
+    pub(super) fn on_one(&self) -> f64 {
+        self.epochs.iter().map(|epoch| stepping(epoch) + f64::from(epoch.exchanging + epoch.rest)).sum()
+    }
+
+    /// The least time on any number of workers: of each epoch its longest unit. With the unit that is it most often.
+    pub(super) fn critical(&self, wanted: impl Fn(&str) -> bool) -> (f64, Option<usize>) {
+        let mut of_units = vec![0.0; self.shard_of.len()];
+        for epoch in self.epochs {
+            let units = epoch.units.iter().filter(|(unit, _)| wanted(self.kind_of[unit.index()]));
+            if let Some((unit, nanos)) = units.max_by_key(|(_, nanos)| *nanos) {
+                of_units[unit.index()] += f64::from(*nanos);
+            }
+        }
+        let longest = (0..of_units.len()).max_by(|a, b| of_units[*a].total_cmp(&of_units[*b])).filter(|unit| of_units[*unit] > 0.0);
+        (of_units.iter().sum(), longest)
+    }
+
+    pub(super) fn shard_costs(&self) -> Vec<ShardCost> {
+        let shards = self.shard_of.iter().map(|shard| *shard as usize + 1).max().unwrap_or(0);
+        let mut costs = vec![ShardCost { kind: "", cost: 0.0 }; shards];
+        for (shard, kind) in self.shard_of.iter().zip(self.kind_of) {
+            costs[*shard as usize].kind = kind;
+        }
+        for (unit, nanos) in self.epochs.iter().flat_map(|epoch| &epoch.units) {
+            costs[self.shard_of[unit.index()] as usize].cost += f64::from(*nanos);
+        }
+        costs
+    }
+
+    /// The run on `workers` workers of one process.
+    pub(super) fn on_workers(&self, workers: usize, host: Host) -> Replayed {
+        let mut worker_of = place(&self.shard_costs(), workers);
+        let mut recent = vec![0u64; worker_of.len()];
+        let mut replayed = Replayed::default();
+        for (number, epoch) in self.epochs.iter().enumerate() {
+            let mut queues: Vec<Vec<(bool, f64)>> = vec![Vec::new(); workers];
+            for (unit, nanos) in &epoch.units {
+                let shard = self.shard_of[unit.index()] as usize;
+                recent[shard] += u64::from(*nanos);
+                queues[usize::from(worker_of[shard])].push((self.long_of[unit.index()], f64::from(*nanos)));
+            }
+            let leave = left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
+            // A worker takes from the end of its list.
+            queues.iter_mut().filter(|_| number % 2 == 0).for_each(|queue| queue.reverse());
+            queues.iter_mut().for_each(|queue| queue.sort_by_key(|(long, _)| *long));
+            let (serial, shared) = (f64::from(epoch.rest), f64::from(epoch.exchanging) / workers as f64);
+            let (barrier, stepping) = (if workers > 1 { host.barrier_ns } else { 0.0 }, stepping(epoch));
+            replayed.total += slowest(queues, leave, host.steal_ns) + shared + serial + barrier;
+            replayed.barrier += barrier;
+            replayed.serial += serial;
+            replayed.even += stepping / workers as f64 + shared;
+            if number % BALANCE_EVERY == BALANCE_EVERY - 1 {
+                improve(&recent, &mut worker_of, workers);
+                recent.iter_mut().for_each(|nanos| *nanos /= 2);
+            }
+        }
+        replayed
+    }
+
+    /// The run on `ranks` processes of one thread, which take no units from each other; and the share of messages that cross.
+    pub(super) fn on_ranks(&self, ranks: usize, link: Link) -> (Replayed, f64) {
+        let rank_of_shard = place(&self.shard_costs(), ranks);
+        let rank_of = |unit: usize| usize::from(rank_of_shard[self.shard_of[unit] as usize]);
+        let all: u64 = self.traffic.iter().map(|(.., count)| count).sum();
+        let across: u64 = self.traffic.iter().filter(|(from, to, _)| rank_of(*from) != rank_of(*to)).map(|(.., count)| count).sum();
+        let crossing = across as f64 / all.max(1) as f64;
+        let mut replayed = Replayed::default();
+        for epoch in self.epochs {
+            let mut busy = vec![0.0; ranks];
+            epoch.units.iter().for_each(|(unit, nanos)| busy[rank_of(unit.index())] += f64::from(*nanos));
+            let messages = f64::from(epoch.messages);
+            let exchange = if ranks > 1 {
+                link.latency_ns + link.send_ns * (ranks - 1) as f64 + link.message_ns * messages * crossing / ranks as f64
+            } else {
+                0.0
+            };
+            let (serial, shared) = (f64::from(epoch.rest), f64::from(epoch.exchanging) / ranks as f64);
+            replayed.total += busy.iter().copied().fold(0.0, f64::max) + shared + serial + exchange;
+            replayed.exchange += exchange;
+            replayed.serial += serial;
+            replayed.even += stepping(epoch) / ranks as f64 + shared;
+        }
+        (replayed, crossing)
+    }
+}
+
+/// Nanoseconds of stepping units in an epoch.
+pub(super) fn stepping(epoch: &RecordedEpoch) -> f64 {
+    epoch.units.iter().map(|(_, nanos)| f64::from(*nanos)).sum()
+}
+
+/// When the last worker has finished, each taking its own units from the end of its list and then others', but for so many that are left.
+fn slowest(mut queues: Vec<Vec<(bool, f64)>>, leave: usize, steal_ns: f64) -> f64 {
+    let workers = queues.len();
+    let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
+    let mut end = 0;
+    while let Some(Reverse((now, worker))) = free.pop() {
+        end = end.max(now);
+        let own = queues[worker].pop().map(|(_, nanos)| nanos);
+        let taken = own.or_else(|| {
+            let others = (1..workers).map(|distance| (worker + distance) % workers);
+            let rich = others.into_iter().find(|other| queues[*other].len() > leave)?;
+            queues[rich].pop().map(|(_, nanos)| nanos + steal_ns)
+        });
+        if let Some(nanos) = taken {
+            free.push(Reverse((now + nanos as u64, worker)));
+        }
+    }
+    end as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_base::UnitId;
+
+    const FREE: Host = Host { barrier_ns: 0.0, steal_ns: 0.0 };
+
+    fn epochs(costs: &[u32], rest: u32) -> Vec<RecordedEpoch> {
+        let units: Vec<(UnitId, u32)> = (0..).map(UnitId).zip(costs.iter().copied()).collect();
+        vec![RecordedEpoch { units, rest, ..RecordedEpoch::default() }; 40]
+    }
+
+    fn recorded<'a>(epochs: &'a [RecordedEpoch], shards: &'a [u32], kinds: &'a [&'static str]) -> Recorded<'a> {
+        Recorded { epochs, shard_of: shards, kind_of: kinds, long_of: &[false; 16], traffic: &[] }
+    }
+
+    #[test]
+    fn equal_units_are_divided_evenly_and_one_worker_takes_what_was_recorded() {
+        let epochs = epochs(&[100; 16], 50);
+        let (shards, kinds) = ((0..16).collect::<Vec<u32>>(), ["sm"; 16]);
+        let run = recorded(&epochs, &shards, &kinds);
+        assert_eq!(run.on_one(), 40.0 * 1650.0);
+        assert_eq!(run.on_workers(1, FREE).total, run.on_one());
+        assert_eq!(run.on_workers(4, FREE).total, 40.0 * 450.0);
+        let with_barrier = run.on_workers(4, Host { barrier_ns: 40.0, steal_ns: 0.0 });
+        assert_eq!((with_barrier.total, with_barrier.barrier), (40.0 * 490.0, 40.0 * 40.0));
+    }
+
+    #[test]
+    fn a_long_unit_bounds_every_number_of_workers() {
+        let epochs = epochs(&[900, 100, 100, 100, 100, 100], 0);
+        let (shards, kinds) = ((0..6).collect::<Vec<u32>>(), ["network", "sm", "sm", "sm", "sm", "sm"]);
+        let run = recorded(&epochs, &shards, &kinds);
+        assert_eq!(run.critical(|kind| kind == "network"), (40.0 * 900.0, Some(0)));
+        assert!((2..20).all(|workers| run.on_workers(workers, FREE).total >= 40.0 * 900.0));
+        assert_eq!(run.on_workers(2, FREE).total, 40.0 * 900.0);
+    }
+
+    #[test]
+    fn a_worker_without_work_takes_units_but_for_the_last_of_their_owner_where_they_are_short() {
+        let list = |count| vec![(false, 100.0); count];
+        // Four units at one worker and none at the other, which takes one, and leaves the last one.
+        assert_eq!(slowest(vec![list(4), Vec::new()], 1, 0.0), 300.0);
+        assert_eq!(slowest(vec![list(6), Vec::new()], 1, 30.0), 400.0);
+        assert_eq!(slowest(vec![list(2), Vec::new()], 1, 0.0), 200.0);
+        assert_eq!(slowest(vec![list(1), Vec::new()], 1, 0.0), 100.0);
+        assert_eq!(slowest(vec![list(2), Vec::new()], 0, 30.0), 130.0);
+        assert_eq!([4000, 6000].map(left_to_owner), [1, 0]);
+    }
+
+    #[test]
+    fn workers_begin_with_long_units() {
+        let mut epochs = epochs(&[100, 100, 100, 300], 0);
+        epochs.truncate(1);
+        let (shards, kinds) = ([0; 4], ["sm"; 4]);
+        let run = |long_of| Recorded { long_of, ..recorded(&epochs, &shards, &kinds) }.on_workers(2, FREE).total;
+        assert_eq!(run(&[false, false, false, true]), 400.0);
+        assert_eq!(run(&[false; 4]), 500.0);
+    }
+
+    #[test]
+    fn ranks_pay_for_the_messages_that_cross() {
+        let mut epochs = epochs(&[100; 4], 0);
+        epochs.iter_mut().for_each(|epoch| epoch.messages = 10);
+        let (shards, kinds) = ([0, 1, 2, 3], ["sm"; 4]);
+        let traffic = [(0, 1, 300), (2, 3, 100)];
+        let run = Recorded { traffic: &traffic, ..recorded(&epochs, &shards, &kinds) };
+        let link = Link { latency_ns: 1000.0, send_ns: 10.0, message_ns: 8.0 };
+        let (two, crossing) = run.on_ranks(2, link);
+        assert_eq!(crossing, 1.0, "neighbours are apart");
+        assert_eq!(two.total, 40.0 * (200.0 + 1010.0 + 40.0));
+        assert_eq!(run.on_ranks(1, link).0.total, 40.0 * 400.0);
+    }
+}

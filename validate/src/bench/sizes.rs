@@ -1,0 +1,228 @@
+//! `bench --sizes`: what a warp instruction costs on machines of 1 to 320 SMs with the same work per SM.
+//!
+//! Six cases: compute, divergent gathers and streams with eight CTAs per SM, all of one length, one CTA and one warp on an otherwise empty
+//! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
+
+use std::sync::Arc;
+
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::{Machine, Override};
+use warpshard_model::{Model, builtin};
+use warpshard_report::metrics;
+use warpshard_workload::Workload;
+
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::statistics::median;
+
+/// Kernels one after the other, of a CTA for every fourth SM.
+const LAUNCHES: &str = r#"
+name = "launches"
+summary = "Many small kernels one after the other"
+
+[parameters]
+width = 20
+
+[buffers]
+a = { elements = "width * 64" }
+
+[[kernel]]
+name = "small"
+launches = 640
+grid = "width"
+block = 64
+body = [
+  { op = "s2r", dst = "i" },
+  { op = "imad_wide", dst = "p", src = ["i"] },
+  { loop = "k", count = 16, body = [{ op = "ffma", dst = "x", src = ["x", "x", "x"] }] },
+  { op = "store", src = ["p", "x"], buffer = "a", index = "global_thread" },
+]
+"#;
+
+/// One warp that loads, computes and loads again.
+const ONE_WARP: &str = r#"
+name = "one_warp"
+summary = "One warp"
+
+[buffers]
+a = { elements = 1048576 }
+
+[[kernel]]
+name = "one_warp"
+grid = 1
+block = 32
+body = [
+  { op = "s2r", dst = "p" },
+  { loop = "i", count = 20000, body = [
+    { op = "load", dst = "x", src = ["p"], buffer = "a", index = "(i * 37 + thread) % 1048576" },
+    { loop = "k", count = 4, body = [{ op = "ffma", dst = "x", src = ["x", "x", "x"] }] },
+    { op = "iadd", dst = "p", src = ["p"] },
+  ] },
+]
+"#;
+
+/// CTAs per SM of the cases that grow with the machine.
+const PER_SM: u32 = 8;
+/// Rows and columns of `gemm_tiled` that a CTA computes.
+const TILE: u32 = 64;
+
+/// A workload that grows with the machine.
+struct Case {
+    name: &'static str,
+    workload: fn(sms: u32) -> Result<Workload, String>,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "compute",
+        workload: |sms| {
+            // The matrices grow where CTAs lie and not along the sums, so that a CTA has as many instructions on every machine.
+            let (rows, columns) = near_square(sms * PER_SM);
+            model("gemm_tiled", &[("m", TILE * rows), ("n", TILE * columns), ("k", 64)])
+        },
+    },
+    Case { name: "divergent", workload: |sms| model("divergent", &[("cta_count", sms * PER_SM)]) },
+    Case { name: "memory", workload: |sms| model("stream", &[("cta_count", sms * PER_SM)]) },
+    Case { name: "one CTA", workload: |_| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
+    Case { name: "one warp", workload: |_| text("one_warp", ONE_WARP, &[]) },
+    Case {
+        name: "launches",
+        workload: |sms| {
+            let width = [("width".to_owned(), sms.div_ceil(4).to_string())];
+            text("launches", LAUNCHES, &width)
+        },
+    },
+];
+
+/// The workload of a case on a machine of `sms` SMs.
+///
+/// # Errors
+/// When there is no such case, or its model is wrong.
+pub(super) fn workload(case: &str, sms: u32) -> Result<Workload, String> {
+    let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
+    (case.workload)(sms)
+}
+
+/// Rows and columns of a matrix of exactly `tiles` tiles: the divisors that are nearest to each other.
+fn near_square(tiles: u32) -> (u32, u32) {
+    let rows = (1..=tiles.isqrt()).rev().find(|rows| tiles.is_multiple_of(*rows)).unwrap_or(1);
+    (rows, tiles / rows)
+}
+
+fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
+    Model::from_text(name, text, 1, parameters).map(|model| model.workload()).map_err(|error| error.to_string())
+}
+
+fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, String> {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    builtin(name, 1, &parameters).map_err(|error| error.to_string())
+}
+
+/// Partitions of a machine of `sms` SMs that has as much memory per SM as `of` with its own; a power of two.
+fn partitions(sms: u32, of: &Machine) -> u32 {
+    let exact = f64::from(of.mem.map.partitions) * f64::from(sms) / f64::from(of.gpu.sms);
+    (1..=of.mem.map.partitions.max(1) * 8)
+        .filter(|n| n.is_power_of_two())
+        .min_by(|a, b| {
+            let distance = |n: u32| (f64::from(n) / exact).ln().abs();
+            distance(*a).total_cmp(&distance(*b))
+        })
+        .unwrap_or(1)
+}
+
+/// Measures every case on every size; the sizes are compared with the first of at least 8 SMs.
+///
+/// # Errors
+/// When a machine of that size cannot be built or does not run.
+pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], runs: usize) -> Result<StudyOutput, StudyError> {
+    let base = load(machine, overrides, &[])?;
+    let mut output =
+        StudyOutput::new("bench-sizes", format!("host cost on {machine} with other numbers of SMs, one thread, medians of {runs} runs"));
+    output.columns(&["case", "SMs", "partitions", "CTAs", "warp instr", "cycles", "ms", "ns per warp instr", "against 8 SMs"]);
+    let mut sizes = sizes.to_vec();
+    sizes.sort_unstable();
+    let mut worst: f64 = 1.0;
+    for case in &CASES {
+        let mut reference = None;
+        for &sms in &sizes {
+            let partitions = partitions(sms, &base);
+            let sized = [("gpu.sms".to_owned(), sms.to_string()), ("mem.map.partitions".to_owned(), partitions.to_string())];
+            let machine = load(machine, overrides, &sized)?;
+            let workload = Arc::new((case.workload)(sms).map_err(StudyError::Input)?);
+            let ctas: u32 = workload.kernels.iter().map(|kernel| kernel.info.ctas()).sum();
+            let mut seconds = Vec::new();
+            let mut measured = (0, 0);
+            for _ in 0..runs.max(1) {
+                let result = simulate(&machine, &workload, RunOptions::default()).map_err(|error| StudyError::Input(error.to_string()))?;
+                seconds.push(result.host.simulate_seconds);
+                let issued =
+                    result.outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS));
+                measured = (issued.sum::<u64>(), result.outcome.cycles);
+            }
+            let seconds = median(&seconds).unwrap_or(f64::NAN);
+            let cost = seconds * 1e9 / measured.0.max(1) as f64;
+            if sms >= 8 && reference.is_none() {
+                reference = Some(cost);
+            }
+            let ratio = reference.map(|reference| cost / reference);
+            worst = worst.max(ratio.map_or(1.0, |ratio| ratio.max(1.0)));
+            output.row(vec![
+                case.name.to_owned(),
+                sms.to_string(),
+                partitions.to_string(),
+                ctas.to_string(),
+                measured.0.to_string(),
+                measured.1.to_string(),
+                format!("{:.2}", seconds * 1e3),
+                format!("{cost:.1}"),
+                ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+            ]);
+        }
+    }
+    output.figure("greatest cost per warp instruction against 8 SMs", worst);
+    Ok(output)
+}
+
+pub(super) fn load(machine: &str, overrides: &[(String, String)], more: &[(String, String)]) -> Result<Machine, StudyError> {
+    let overrides: Vec<Override> = overrides.iter().chain(more).map(|(key, value)| Override::new(key, value)).collect();
+    Machine::load(machine, &overrides).map(|loaded| loaded.machine).map_err(|errors| StudyError::Input(errors.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use warpshard_base::CtaIndex;
+
+    #[test]
+    fn memory_grows_with_the_machine() {
+        let v100 = load("v100", &[], &[]).unwrap();
+        assert_eq!([1, 8, 28, 56, 80, 160, 320].map(|sms| partitions(sms, &v100)), [1, 4, 8, 16, 32, 64, 128]);
+    }
+
+    #[test]
+    fn cases_that_grow_have_the_same_work_per_sm_on_every_machine() {
+        for name in ["compute", "divergent", "memory"] {
+            let case = CASES.iter().find(|case| case.name == name).unwrap();
+            let mut lengths = BTreeSet::new();
+            for sms in [1, 7, 8, 28, 56, 80, 160, 320] {
+                let workload = (case.workload)(sms).unwrap();
+                let [kernel] = &workload.kernels[..] else { panic!("{name} has one kernel") };
+                let ctas = kernel.info.ctas();
+                assert_eq!(ctas, 8 * sms, "{name} on {sms} SMs");
+                let instructions = |cta: u32| kernel.source.cta(CtaIndex(cta)).warps.iter().map(|warp| warp.len()).sum::<u32>();
+                lengths.extend([0, ctas / 2, ctas - 1].map(instructions));
+            }
+            let (least, most) = (*lengths.first().unwrap(), *lengths.last().unwrap());
+            // A branch that depends on data gives divergent CTAs some more or fewer.
+            assert!(least > 100 && most - least <= most / 20, "{name}: CTAs of {lengths:?} instructions");
+        }
+    }
+
+    #[test]
+    fn every_case_runs_on_machines_of_several_sizes() {
+        let output = run("tiny", &[], &[1, 8], 1).unwrap();
+        assert_eq!(output.column("case").unwrap().len(), 2 * CASES.len());
+        assert!(output.column("warp instr").unwrap().iter().all(|count| count.parse::<u64>().unwrap() > 0));
+    }
+}

@@ -1,0 +1,247 @@
+//! `study dram`: every point that was measured with Ramulator 2 and DRAMsim3, compared with ours.
+//!
+//! A point of Ramulator 2 is graded by the bands of `configs/published/dram.toml`. A point of DRAMsim3 is not graded, since that
+//! controller differs by design (D-008); its errors are reported.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use warpshard_mem::dram::control::Policy;
+use warpshard_mem::dram::standard::Standard;
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_rig::Pattern;
+use warpshard_rig::dram::{Options, Outcome, run as run_point};
+
+use super::reference::Measured;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::published::{Published, read as read_published};
+use warpshard_lab::reference::References;
+use warpshard_lab::verdict::Verdict;
+
+/// One measured point.
+#[derive(Clone, Debug)]
+struct Point {
+    simulator: String,
+    device: String,
+    options: Options,
+    achieved: f64,
+    latency: f64,
+    hits: f64,
+}
+
+impl Point {
+    /// The sweep that the point belongs to.
+    fn sweep(&self) -> String {
+        let refresh = if self.options.policy.refresh { "ref" } else { "noref" };
+        let writes = self.options.writes;
+        format!("{} {} {refresh} {} {writes:.1}", self.simulator, self.device, self.options.pattern.name())
+    }
+}
+
+/// Errors of a point.
+struct Errors {
+    /// Achieved bandwidth, %.
+    bandwidth: f64,
+    /// Mean read latency in the controller, %; `None` without reads.
+    latency: Option<f64>,
+    /// Row-hit rate, points of a hundred.
+    hits: f64,
+}
+
+impl Errors {
+    fn of(point: &Point, ours: &Outcome) -> Self {
+        let percent = |ours: f64, theirs: f64| (ours / theirs - 1.0) * 100.0;
+        Self {
+            bandwidth: percent(ours.achieved, point.achieved),
+            latency: (point.latency > 0.0).then(|| percent(ours.mean_controller_latency(), point.latency)),
+            hits: (ours.row_hit_rate() - point.hits) * 100.0,
+        }
+    }
+}
+
+/// What `configs/published/dram.toml` holds besides bands.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    near_saturation: f64,
+}
+
+fn published() -> Published<Own, ()> {
+    read_published("dram", include_str!("../published/dram.toml"))
+}
+
+/// Which of bandwidth, latency and row hits are outside their bands; `most` is the greatest bandwidth of the point's sweep.
+fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
+    let latency = if point.achieved <= bands.own.near_saturation * most { "latency" } else { "latency_near_saturation" };
+    let outside = |band: &str, theirs: f64, ours: f64| bands.band(band).around(theirs).grade(Some(ours)) != Verdict::Holds;
+    [
+        outside("bandwidth", point.achieved, ours.achieved),
+        point.latency > 0.0 && outside(latency, point.latency, ours.mean_controller_latency()),
+        outside("row_hits", point.hits, ours.row_hit_rate()),
+    ]
+}
+
+/// Simulates every point of Ramulator 2 and DRAMsim3.
+///
+/// # Errors
+/// When the reference cannot be read.
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
+    let mut points = Vec::new();
+    for measured in [Measured::Ramulator2, Measured::DramSim3] {
+        points.extend(read(references, measured).map_err(StudyError::Reference)?);
+    }
+    let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
+    let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
+    for point in &points {
+        let most = saturated.entry(point.sweep()).or_default();
+        *most = most.max(point.achieved);
+    }
+    let mut output = StudyOutput::new("dram", "a DRAM channel, compared with Ramulator 2 and DRAMsim3".into());
+    output.columns(&[
+        "simulator",
+        "device",
+        "refresh",
+        "pattern",
+        "writes",
+        "load",
+        "achieved",
+        "ref",
+        "error %",
+        "latency",
+        "ref",
+        "error %",
+        "hits",
+        "ref",
+        "outside",
+    ]);
+    let bands = published();
+    let mut outside = [0u32; 3];
+    let mut worst: BTreeMap<String, [f64; 3]> = BTreeMap::new();
+    let (mut compared, mut scatter) = (0u32, Vec::new());
+    for (point, ours) in points.iter().zip(&outcomes) {
+        let sweep = point.sweep();
+        let errors = Errors::of(point, ours);
+        let magnitudes = [errors.bandwidth.abs(), errors.latency.unwrap_or(0.0).abs(), errors.hits.abs()];
+        let misses = outside_of(&bands, point, ours, saturated[&sweep]);
+        let graded = point.simulator == "ramulator2";
+        if graded {
+            compared += 1;
+            outside.iter_mut().zip(misses).for_each(|(count, miss)| *count += u32::from(miss));
+        }
+        let most = worst.entry(sweep).or_default();
+        most.iter_mut().zip(magnitudes).for_each(|(most, magnitude)| *most = most.max(magnitude));
+        if point.latency > 0.0 && ours.reads > 0 {
+            scatter.push((point.latency, ours.mean_controller_latency()));
+        }
+        output.row(vec![
+            point.simulator.clone(),
+            point.device.clone(),
+            if point.options.policy.refresh { "on" } else { "off" }.into(),
+            point.options.pattern.name().into(),
+            format!("{:.2}", point.options.writes),
+            format!("{:.4}", point.options.load),
+            format!("{:.4}", ours.achieved),
+            format!("{:.4}", point.achieved),
+            format!("{:+.2}", errors.bandwidth),
+            format!("{:.2}", ours.mean_controller_latency()),
+            format!("{:.2}", point.latency),
+            errors.latency.map_or_else(|| "-".into(), |error| format!("{error:+.2}")),
+            format!("{:.4}", ours.row_hit_rate()),
+            format!("{:.4}", point.hits),
+            if graded { named(misses) } else { "-".into() },
+        ]);
+    }
+    output.figure("points of Ramulator 2 compared", f64::from(compared));
+    for (what, count) in MEASURES.iter().zip(outside) {
+        output.figure(&format!("points outside the band of {what}"), f64::from(count));
+    }
+    let band = |name: &str| bands.band(name).around(100.0).band();
+    output.note(format!(
+        "bands of a value of 100 of {}: bandwidth {}, latency {}, near saturation {}; of row hits, 0.05 points",
+        bands.source,
+        band("bandwidth"),
+        band("latency"),
+        band("latency_near_saturation")
+    ));
+    for (sweep, [bandwidth, latency, hits]) in &worst {
+        output.note(format!("{sweep}: at most {bandwidth:.2} % in bandwidth, {latency:.2} % in latency, {hits:.2} points in row hits"));
+    }
+    output.scatter(Plot {
+        title: "Mean read latency in the controller".into(),
+        x: "reference, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one point".into(), points: scatter }],
+    });
+    Ok(output)
+}
+
+/// What of a point is graded.
+const MEASURES: [&str; 3] = ["bandwidth", "latency", "row hits"];
+
+/// The measures that are outside their bands.
+fn named(outside: [bool; 3]) -> String {
+    MEASURES.iter().zip(outside).filter(|(_, outside)| *outside).map(|(name, _)| *name).collect::<Vec<_>>().join("+")
+}
+
+/// Which of our standards and policies a device of the reference is.
+fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> {
+    let (name, policy) = match (simulator, device) {
+        ("ramulator2", "gddr6") => ("gddr6-14g", Policy::RAMULATOR2),
+        ("ramulator2", "hbm2") => ("hbm2-2000", Policy::RAMULATOR2),
+        ("dramsim3", "gddr5") => ("gddr5-6g", Policy::DRAMSIM3),
+        _ => return None,
+    };
+    Standard::named(name).map(|standard| (standard, policy))
+}
+
+fn read(references: &References, measured: Measured) -> Result<Vec<Point>, String> {
+    let columns = [
+        "sim",
+        "device",
+        "refresh",
+        "pattern",
+        "write_frac",
+        "offered_frac_of_peak",
+        "achieved_frac_of_peak",
+        "avg_read_lat_mc_cycles",
+        "row_hit_rate",
+        "measured_cycles",
+    ];
+    let table = measured.table(references, &columns)?;
+    let points = table.rows().map(|row| {
+        let (simulator, name) = (row.text("sim"), row.text("device"));
+        let (standard, policy) = device(simulator, name).ok_or_else(|| row.wrong("device", "a device that is modelled"))?;
+        let pattern = Pattern::named(row.text("pattern")).ok_or_else(|| row.wrong("pattern", "a pattern that is modelled"))?;
+        let policy = Policy { refresh: row.text("refresh") == "ref", ..policy };
+        let achieved: f64 = row.number("achieved_frac_of_peak")?;
+        let cycles: f64 = row.number("measured_cycles")?;
+        // How many requests the reference measured, whole thousands; a tenth more warmed it up.
+        let measured = (achieved * standard.peak_per_clock() * cycles / 1000.0).round() as u64 * 1000;
+        let (writes, load) = (row.number("write_frac")?, row.number("offered_frac_of_peak")?);
+        Ok(Point {
+            simulator: simulator.to_owned(),
+            device: name.to_owned(),
+            options: Options { standard, policy, pattern, writes, load, requests: measured + measured / 10 },
+            achieved,
+            latency: row.number("avg_read_lat_mc_cycles")?,
+            hits: row.number("row_hit_rate")?,
+        })
+    });
+    points.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_bands_is_complete() {
+        let bands = published();
+        for band in ["bandwidth", "latency", "latency_near_saturation", "row_hits"] {
+            assert!(!bands.band(band).around(1.0).band().is_empty());
+        }
+    }
+}

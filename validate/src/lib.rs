@@ -1,0 +1,143 @@
+//! Comparisons with simulators and hardware, and the benchmark.
+//!
+//! A comparison is a file with a function and a row of [`STUDIES`]; what it compares with stands in `published/` and `reference/`. What all studies
+//! have in common is the package `warpshard-lab`.
+#![forbid(unsafe_code)]
+
+pub mod accel_sim;
+pub mod bench;
+pub mod cpu;
+pub mod dispatch;
+pub mod dram;
+mod multi_gpu;
+pub mod noc;
+pub mod power;
+mod reference;
+pub mod relaxed;
+mod sampling;
+mod traces;
+mod v100;
+
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::request::{Request, Study, StudyOption};
+
+pub use bench::BenchOptions;
+pub use reference::{AccelSimResults, Measured, ReferenceRow, accel_sim_results, trace_folder};
+pub use traces::{TraceRun, Traces};
+
+/// Why studies that test one model alone take no machine, policy or order.
+const ALONE: &str = "it tests one model alone, with the configurations of the reference";
+
+/// Runs a study of the traces that a configuration of the reference has results of: the machine's own, unless the request names one.
+fn on_configuration(
+    request: &Request,
+    run: impl Fn(&References, &str, &Traces<'_>) -> Result<StudyOutput, StudyError>,
+) -> Result<StudyOutput, StudyError> {
+    let traces = Traces::of(request, "v100");
+    let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
+    run(&request.references, configuration, &traces)
+}
+
+/// The comparisons.
+pub const STUDIES: &[Study] = &[
+    Study {
+        name: "accel-sim",
+        summary: "net cycles of recorded and generated traces, compared with Accel-Sim's",
+        machine: "v100",
+        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
+        otherwise: "it runs all traces of the reference as the reference ran them",
+        sweeps: &[],
+        run: |request| on_configuration(request, accel_sim::run),
+    },
+    Study {
+        name: "cpu",
+        summary: "IPC of a CPU core on recorded traces, compared with Ramulator 1's",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| cpu::run(&request.references),
+    },
+    Study {
+        name: "dispatch",
+        summary: "error of binding CTAs to SMs ahead of time, compared with dispatch within a cycle",
+        machine: "v100",
+        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
+        otherwise: "it runs all traces of the reference as the reference ran them",
+        sweeps: &[],
+        run: |request| on_configuration(request, dispatch::run),
+    },
+    Study {
+        name: "relaxed",
+        summary: "error and speed of epochs longer than the lookahead",
+        machine: "v100",
+        takes: &[StudyOption::Machine, StudyOption::Set],
+        otherwise: "it runs the standard set of traces",
+        sweeps: &[],
+        run: |request| relaxed::run(&request.references, &Traces::of(request, "v100")),
+    },
+    Study {
+        name: "multi-gpu",
+        summary: "systems of V100: copies, remote loads, all-reduce and kernels on several GPUs, compared with measurements where published",
+        machine: "dgx1-v100",
+        takes: &[StudyOption::Set],
+        otherwise: "its systems are those of its figures; --set changes values of all of them",
+        sweeps: &[],
+        run: multi_gpu::study,
+    },
+    Study {
+        name: "noc",
+        summary: "latency and throughput of networks, compared with BookSim 2's",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| noc::run(&request.references),
+    },
+    Study {
+        name: "power",
+        summary: "power of event energies, compared with board power measured on a V100",
+        machine: "",
+        takes: &[],
+        otherwise: "it evaluates measured counters and simulates no machine",
+        sweeps: &[],
+        run: |request| power::run(&request.references),
+    },
+    Study {
+        name: "dram",
+        summary: "a DRAM channel, compared with Ramulator 2 and DRAMsim3, point by point",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| dram::run(&request.references),
+    },
+    Study {
+        name: "sampling",
+        summary: "sampled runs of long workloads, compared with whole ones: error, intervals and speed",
+        machine: "v100",
+        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Only],
+        otherwise: "its workloads and machine are its own",
+        sweeps: &["gpu.sms", "mem.map.partitions"],
+        run: sampling::study,
+    },
+    Study {
+        name: "v100",
+        summary: "cycles of programs, compared with those of a real V100 and with Accel-Sim's",
+        machine: "v100-hw",
+        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only],
+        otherwise: "it runs the programs whose inputs are those of the measurements",
+        sweeps: &[],
+        run: v100::study,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn stored_results_are_what_the_program_gives_now() {
+        let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/results"));
+        warpshard_lab::stored::check_stored(results, &[("sampling", |_| super::sampling::first_run().unwrap())]);
+    }
+}

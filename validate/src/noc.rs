@@ -1,0 +1,228 @@
+//! `study noc`: networks at every load that was measured with BookSim 2, compared with it.
+//!
+//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `configs/published/noc.toml`. The packets of
+//! the reference's short runs at low load pass other numbers of routers than the pattern's mean, which is most of the error there: the
+//! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use warpshard_noc::mesh::{NetworkSpec, Pipeline, Topology};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
+
+use super::reference::Measured as Figures;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::published::{Band, Published, read as read_published};
+use warpshard_lab::reference::References;
+use warpshard_lab::verdict::Verdict;
+
+/// A point of the reference.
+#[derive(Clone, Debug)]
+struct Point {
+    configuration: String,
+    pattern: String,
+    flits: u16,
+    load: f64,
+    stable: bool,
+    accepted: f64,
+    latency: Option<f64>,
+    routers: f64,
+}
+
+/// Points of one configuration, pattern and packet length, with our results.
+type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
+
+/// What `configs/published/noc.toml` holds besides bands.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    low_load: f64,
+    graded_load: f64,
+}
+
+fn published() -> Published<Own, ()> {
+    read_published("noc", include_str!("../published/noc.toml"))
+}
+
+/// The network of a configuration of the reference, by its name there.
+pub fn configuration(name: &str) -> Option<NetworkSpec> {
+    let mesh = NetworkSpec::new(Topology::Mesh { columns: 6, rows: 6 });
+    let crossbar = NetworkSpec::new(Topology::Crossbar { ports: 36 });
+    Some(match name {
+        "mesh_3st" => mesh,
+        "mesh_4st_rc1" => NetworkSpec { pipeline: Pipeline::Four, ..mesh },
+        "mesh_2st_spec" => NetworkSpec { pipeline: Pipeline::Speculative, ..mesh },
+        "xbar_4vc4" => crossbar,
+        "xbar_gpgpusim" => NetworkSpec { buffers: 64, speedup: 2, credit_delay: 0, ..crossbar.with_vcs(1) },
+        _ => return None,
+    })
+}
+
+/// Cycles of a router and the channel after it for a head flit that wins every arbitration.
+fn cycles_per_router(spec: &NetworkSpec) -> f64 {
+    match spec.pipeline {
+        Pipeline::Speculative => 3.0,
+        Pipeline::Three => 4.0,
+        Pipeline::Four => 5.0,
+    }
+}
+
+/// Simulates every point of the reference.
+///
+/// # Errors
+/// When the reference cannot be read or names something unknown.
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
+    let points = read(references).map_err(StudyError::Reference)?;
+    let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::Reference)?;
+    let mut output = StudyOutput::new("noc", "networks of virtual-channel routers, compared with BookSim 2".into());
+    output.columns(&[
+        "configuration",
+        "pattern",
+        "flits",
+        "load",
+        "latency",
+        "BookSim",
+        "error %",
+        "at equal distance %",
+        "accepted",
+        "BookSim ",
+        "error % ",
+        "routers",
+        "BookSim  ",
+        "stable",
+    ]);
+    let mut groups: BTreeMap<(&str, &str, u16), Rows<'_>> = BTreeMap::new();
+    for (point, ours) in points.iter().zip(&results) {
+        groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
+    }
+    let bands = published();
+    let Own { low_load, graded_load } = bands.own;
+    let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
+    let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for ((configuration, pattern, flits), rows) in &groups {
+        let (theirs, ours) =
+            rows.iter().fold((0.0f64, 0.0f64), |most, (point, ours)| (most.0.max(point.accepted), most.1.max(ours.accepted)));
+        let group = format!("{configuration} {pattern} {flits}");
+        let (mut group_low, mut group_high) = (Tally::default(), Tally::default());
+        for (point, ours) in rows {
+            let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
+            let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
+            // The reference's latency, had its packets passed as many routers as ours.
+            let theirs_adjusted = point.latency.filter(|_| ours.stable).map(|l| l + (ours.routers - point.routers) * spec);
+            let adjusted = theirs_adjusted.map(|theirs| percent(ours.packet_latency, theirs));
+            if let Some(reference) = theirs_adjusted.filter(|_| point.load <= graded_load * theirs) {
+                let is_low = point.load <= low_load * theirs;
+                let (tally, all, band) =
+                    if is_low { (&mut group_low, &mut low, "latency_at_low_load") } else { (&mut group_high, &mut high, "latency") };
+                tally.add(bands.band(band), ours.packet_latency, reference);
+                all.add(bands.band(band), ours.packet_latency, reference);
+            }
+            if let Some(latency) = point.latency.filter(|_| ours.stable) {
+                series.entry(configuration).or_default().push((latency, ours.packet_latency));
+            }
+            let text = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:+.2}"));
+            output.row(vec![
+                (*configuration).into(),
+                (*pattern).into(),
+                flits.to_string(),
+                point.load.to_string(),
+                if ours.stable { format!("{:.3}", ours.packet_latency) } else { "-".into() },
+                point.latency.map_or_else(|| "-".into(), |latency| format!("{latency:.3}")),
+                text(error),
+                text(adjusted),
+                format!("{:.4}", ours.accepted),
+                format!("{:.4}", point.accepted),
+                text(Some(percent(ours.accepted, point.accepted))),
+                format!("{:.3}", ours.routers),
+                format!("{:.3}", point.routers),
+                match (ours.stable, point.stable) {
+                    (true, true) => "both".into(),
+                    (false, false) => "none".into(),
+                    (true, false) => "ours".into(),
+                    (false, true) => "BookSim".into(),
+                },
+            ]);
+        }
+        let error = percent(ours, theirs);
+        saturation.add(bands.band("saturation"), ours, theirs);
+        output.note(format!(
+            "{group}: largest error {:.2} % at low load, {:.2} % up to {:.0} % of saturation; saturation throughput {ours:.4} ({error:+.2} %)",
+            group_low.worst,
+            group_high.worst,
+            graded_load * 100.0
+        ));
+    }
+    let graded = format!("latency up to {:.0} % of saturation", graded_load * 100.0);
+    let tallies = [
+        ("latency at low load", "latency_at_low_load", low),
+        (&graded, "latency", high),
+        ("saturation throughput", "saturation", saturation),
+    ];
+    for (name, band, tally) in tallies {
+        output.figure(&format!("{name}: points outside the band"), tally.outside as f64);
+        output.figure(&format!("{name}: points"), tally.count as f64);
+        output.figure(&format!("{name}: largest error, %"), tally.worst);
+        output.note(format!("{name}: band of a value of 100 of {}: {}", bands.source, bands.band(band).around(100.0).band()));
+    }
+    let series = series.into_iter().map(|(name, points)| Series { name: name.into(), points }).collect();
+    let (x, y) = ("BookSim 2: packet latency [cycles]".into(), "warpshard: packet latency [cycles]".into());
+    output.scatter(Plot { title: "mean packet latency of stable points".into(), x, y, form: Form::Scatter, series });
+    Ok(output)
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    count: usize,
+    outside: usize,
+    worst: f64,
+}
+
+impl Tally {
+    fn add(&mut self, band: &Band, ours: f64, theirs: f64) {
+        self.count += 1;
+        self.outside += usize::from(band.around(theirs).grade(Some(ours)) != Verdict::Holds);
+        self.worst = self.worst.max(percent(ours, theirs).abs());
+    }
+}
+
+fn percent(ours: f64, theirs: f64) -> f64 {
+    (ours / theirs - 1.0) * 100.0
+}
+
+fn simulate(point: &Point) -> Result<Measured, String> {
+    let network = configuration(&point.configuration).ok_or_else(|| format!("there is no configuration `{}`", point.configuration))?;
+    let pattern = PATTERNS.iter().find(|(name, _)| *name == point.pattern);
+    let pattern = pattern.ok_or_else(|| format!("there is no pattern `{}`", point.pattern))?.1;
+    measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
+}
+
+fn read(references: &References) -> Result<Vec<Point>, String> {
+    let columns = [
+        "config",
+        "pattern",
+        "packet_flits",
+        "offered_flits_per_source_per_cycle",
+        "stable",
+        "accepted_flits_per_source_per_cycle",
+        "avg_packet_latency",
+        "avg_hops_routers",
+    ];
+    let table = Figures::BookSim2.table(references, &columns)?;
+    let points = table.rows().map(|row| {
+        let latency = "avg_packet_latency";
+        Ok(Point {
+            configuration: row.text("config").to_owned(),
+            pattern: row.text("pattern").to_owned(),
+            flits: row.number("packet_flits")?,
+            load: row.number("offered_flits_per_source_per_cycle")?,
+            stable: row.text("stable") == "1",
+            accepted: row.number("accepted_flits_per_source_per_cycle")?,
+            latency: if row.text(latency).is_empty() { None } else { Some(row.number(latency)?) },
+            routers: row.number("avg_hops_routers")?,
+        })
+    });
+    points.collect()
+}

@@ -1,0 +1,125 @@
+//! Where a trace comes from: a folder of recorded traces, the generator, or a program that is executed.
+
+use std::path::{Path, PathBuf};
+
+use warpshard_program::Program;
+use warpshard_trace::SyntheticKernel;
+
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::reference::References;
+
+/// A trace that is recorded while a program is executed.
+struct Executed {
+    /// The trace's name, without `prog-`.
+    name: &'static str,
+    /// The launch file, from the root of the project's sources.
+    file: &'static str,
+    /// The program's parameters.
+    parameters: &'static [(&'static str, u64)],
+}
+
+const EXECUTED: &[Executed] = &[
+    Executed { name: "tpacf", file: "programs/parboil/tpacf.toml", parameters: &[("sets", 40), ("points", 36)] },
+    Executed { name: "dxtc", file: "programs/sdk/dxtc.toml", parameters: &[("blocks", 96)] },
+];
+
+impl Executed {
+    /// Executes the program and writes its trace into `folder`.
+    fn write_to(&self, folder: &Path) -> Result<(), String> {
+        let file = Path::new(self.file);
+        if !file.is_file() {
+            return Err(format!("there is no `{}` here; the trace is recorded in the folder of the project's sources", self.file));
+        }
+        let parameters: Vec<_> = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        let program = Program::load(file, Some(70), &parameters).map_err(|error| error.to_string())?;
+        program.record(folder).map_err(|error| format!("cannot record {}: {error}", self.file))?;
+        Ok(())
+    }
+}
+
+/// The folder of a trace: of a recorded one (`real-NAME`) where it is there, of a generated one (`gen-NAME`) or one of a program that
+/// is executed (`prog-NAME`) in `cache`, written first unless it is there.
+///
+/// # Errors
+/// When it cannot be written; a message for the user.
+pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Result<Option<PathBuf>, String> {
+    if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED.iter().find(|executed| executed.name == name)) {
+        let parameters: String = executed.parameters.iter().map(|(name, value)| format!("-{name}{value}")).collect();
+        let folder = cache.join(format!("{trace}{parameters}"));
+        if !folder.join("kernelslist.g").is_file() {
+            executed.write_to(&folder)?;
+        }
+        return Ok(Some(folder));
+    }
+    let (generated, name) = match trace.strip_prefix("gen-") {
+        Some(name) => (SyntheticKernel::named(name), name),
+        None => (None, trace.strip_prefix("real-").unwrap_or(trace)),
+    };
+    let Some(kernel) = generated else {
+        return Ok(references.recorded("sass").map(|sass| sass.join(name)).filter(|folder| folder.join("kernelslist.g").is_file()));
+    };
+    let folder = cache.join(name);
+    if !folder.join("kernelslist.g").is_file() {
+        kernel.write_to(&folder).map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
+    }
+    Ok(Some(folder))
+}
+
+/// The trace in `folder` as a native file of the cache, converted unless the file is younger than the folder's list.
+///
+/// # Errors
+/// When it cannot be converted; a message for the user.
+pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+    let path = cache.join("native").join(format!("{trace}.wst"));
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    if changed(&path).is_some_and(|converted| changed(&folder.join("kernelslist.g")).is_some_and(|list| list <= converted)) {
+        return Ok(path);
+    }
+    let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let parent = cache.join("native");
+    std::fs::create_dir_all(&parent).map_err(unwritable)?;
+    let mut partial = tempfile::NamedTempFile::new_in(&parent).map_err(unwritable)?;
+    warpshard_trace::to_native(folder, &mut partial, true, &warpshard_trace::TraceOptions::default(), &mut |_| true)
+        .map_err(|error| error.to_string())?;
+    partial.persist(&path).map_err(|error| unwritable(error.error))?;
+    Ok(path)
+}
+
+/// Recorded traces that a study leaves out because they are not there.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut(Vec<String>);
+
+impl LeftOut {
+    pub(crate) fn add(&mut self, trace: &str) {
+        self.0.push(trace.to_owned());
+    }
+
+    /// What was made of a trace. One that is not there is left out, and why one failed is noted.
+    pub(crate) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, String>, output: &mut StudyOutput) -> Option<T> {
+        match made {
+            Ok(Some(found)) => return Some(found),
+            Ok(None) => self.add(trace),
+            Err(why) => output.note(format!("{trace}: {why}")),
+        }
+        None
+    }
+
+    /// ` of N`, where not all of N traces are there.
+    pub(crate) fn of(&self, compared: usize) -> String {
+        if self.0.is_empty() { String::new() } else { format!(" of {}", compared + self.0.len()) }
+    }
+
+    /// One remark that names all of them.
+    pub(crate) fn note(&self, references: &References, output: &mut StudyOutput) {
+        if self.0.is_empty() {
+            return;
+        }
+        let folder = references.folder().join("sass");
+        output.note(format!(
+            "{} recorded trace(s) are not in {} and are left out: {}; --reference names a folder that has them",
+            self.0.len(),
+            folder.display(),
+            self.0.join(", ")
+        ));
+    }
+}

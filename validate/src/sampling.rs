@@ -1,0 +1,481 @@
+//! `study sampling`: sampled runs of long workloads against whole ones: error, whether intervals contain the truth, and what is saved.
+//!
+//! Programs are executed once and recorded as native traces, which are kept; whole and sampled runs read the same file. A workload is run
+//! whole once and sampled with several seeds.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_chip::{Measure, RunError, RunOptions, RunResult};
+use warpshard_config::{Machine, Override};
+use warpshard_program::Program;
+use warpshard_report::metrics::{self, Totals};
+use warpshard_sample::{Options, SampleError, sample};
+use warpshard_stats::Outcome;
+use warpshard_trace::{NATIVE_VERSION, TraceOptions};
+use warpshard_workload::Workload;
+
+use super::reference::native_trace;
+use warpshard_lab::Task;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
+
+const PROGRAMS: &str = "programs";
+
+/// Warp instructions from which on a workload counts as long: one core simulates them in about a minute, so that a user would want a sample.
+const LONG: u64 = 100_000_000;
+
+/// How long a workload is, and whether it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Length {
+    /// Run for a test of stored results alone; it counts in no figure.
+    Short,
+    /// Less than [`LONG`], with figures of its own: what sampling does where a whole run is not long.
+    Medium,
+    /// [`LONG`] or more; the verdict is about these.
+    Long,
+}
+
+impl Length {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Medium => "medium",
+            Self::Long => "long",
+        }
+    }
+}
+
+/// A workload of the study: a program with its parameters, and values of the machine.
+struct Case {
+    name: &'static str,
+    program: &'static str,
+    parameters: &'static [(&'static str, u64)],
+    machine: &'static [(&'static str, &'static str)],
+    /// Whether the quick study has it.
+    quick: bool,
+    length: Length,
+    /// Whether no part of the method was changed because of it: it has figures of its own.
+    fresh: bool,
+}
+
+const fn case(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
+    Case { name, program, parameters, machine: &[], quick: false, length: Length::Long, fresh: false }
+}
+
+/// The same program with a shorter input.
+const fn medium(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
+    Case { length: Length::Medium, ..case(name, program, parameters) }
+}
+
+/// Few SMs, so that a grid of some ten thousand CTAs is many waves.
+const SMALL: &[(&str, &str)] = &[("gpu.sms", "8"), ("mem.map.partitions", "4")];
+
+/// On few SMs.
+const fn on_few(case: Case) -> Case {
+    Case { machine: SMALL, ..case }
+}
+
+const fn fresh(case: Case) -> Case {
+    Case { fresh: true, ..case }
+}
+
+const fn quick(case: Case) -> Case {
+    Case { quick: true, ..case }
+}
+
+const CASES: &[Case] = &[
+    Case { length: Length::Short, ..quick(case("short", "parboil/stencil.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 40)])) },
+    case("srad_v2-long", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 750)]),
+    case("stencil-long", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 320)]),
+    case("lbm-long", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 400)]),
+    case("sp-long", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 1400)]),
+    case("streamcluster-long", "rodinia/streamcluster.toml", &[("n", 16384), ("candidates", 800)]),
+    case("gaussian-long", "rodinia/gaussian.toml", &[("n", 512)]),
+    case("nw-long", "rodinia/nw.toml", &[("n", 6144)]),
+    case("srad_v1-long", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 480)]),
+    case("pathfinder-long", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 450)]),
+    case("cfd-long", "rodinia/cfd.toml", &[("n", 3072), ("steps", 180)]),
+    on_few(case("vecadd-long", "vecadd.toml", &[("n", 209_715_200)])),
+    on_few(case("transpose-long", "transpose.toml", &[("width", 16384), ("height", 16384)])),
+    case("lud-long", "rodinia/lud.toml", &[("n", 1536)]),
+    case("sssp-long", "lonestar/sssp.toml", &[("n", 8192), ("launches", 1400)]),
+    case("bfs-long", "lonestar/bfs.toml", &[("n", 16384), ("launches", 760)]),
+    on_few(case("BlackScholes-long", "sdk/BlackScholes.toml", &[("n", 33_554_432), ("ctas", 262_144)])),
+    on_few(case("scalarProd-long", "sdk/scalarProd.toml", &[("vectors", 65_536), ("length", 256), ("ctas", 65_536)])),
+    case("3DConvolution-long", "polybench/3DConvolution.toml", &[("n", 340)]),
+    case("sortingNetworks-long", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9), ("lengths", 10)]),
+    on_few(case("2DConvolution-long", "polybench/2DConvolution.toml", &[("n", 8192)])),
+    on_few(case("dct8x8-long", "sdk/dct8x8.toml", &[("n", 6144)])),
+    on_few(case("backprop-long", "rodinia/backprop.toml", &[("n", 1_048_560), ("steps", 2)])),
+    on_few(case("cp-long", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 2048)])),
+    fresh(on_few(case("convolutionSeparable-long", "sdk/convolutionSeparable.toml", &[("n", 8192)]))),
+    on_few(case("kmeans-long", "rodinia/kmeans.toml", &[("points", 2_457_600), ("features", 34)])),
+    fresh(on_few(case("hotspot-long", "rodinia/hotspot.toml", &[("n", 3072)]))),
+    fresh(case("heartwall-long", "rodinia/heartwall.toml", &[("points", 51), ("frames", 66), ("h", 600), ("w", 600)])),
+    fresh(case("mriq-long", "parboil/mriq.toml", &[("voxels", 4096), ("points", 14336)])),
+    quick(medium("srad_v2-medium", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 250)])),
+    quick(medium("stencil-medium", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 150)])),
+    medium("lbm-medium", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 100)]),
+    medium("sp-medium", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 280)]),
+    medium("nw-medium", "rodinia/nw.toml", &[("n", 4096)]),
+    medium("srad_v1-medium", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 250)]),
+    medium("pathfinder-medium", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 200)]),
+    medium("cfd-medium", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
+    on_few(medium("vecadd-medium", "vecadd.toml", &[("n", 33_554_432)])),
+    on_few(medium("transpose-medium", "transpose.toml", &[("width", 4096), ("height", 4096)])),
+    medium("lud-medium", "rodinia/lud.toml", &[("n", 1024)]),
+    medium("sssp-medium", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]),
+    medium("bfs-medium", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]),
+    medium("3DConvolution-medium", "polybench/3DConvolution.toml", &[("n", 300)]),
+    medium("sortingNetworks-medium", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9)]),
+    on_few(medium("2DConvolution-medium", "polybench/2DConvolution.toml", &[("n", 6144)])),
+    on_few(medium("dct8x8-medium", "sdk/dct8x8.toml", &[("n", 4096)])),
+    on_few(medium("backprop-medium", "rodinia/backprop.toml", &[("n", 1_048_560)])),
+    on_few(medium("cp-medium", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 512)])),
+];
+
+/// What is asked of the whole study.
+const ERROR: f64 = 2.0;
+const SPEED_UP: f64 = 20.0;
+const COVERAGE: f64 = 90.0;
+
+/// Loads a workload afresh.
+type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, String> + 'a;
+
+/// What one run came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Run {
+    net_cycles: f64,
+    half_width: f64,
+    dram: f64,
+    /// Warp instructions that were simulated.
+    simulated: u64,
+    launches: (u32, u32, u32, u32),
+    warming: f64,
+    /// Seconds of processor time of loading and simulating.
+    seconds: f64,
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// When the programs are not there, nothing is selected, or a run fails.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new(PROGRAMS).is_dir() {
+        let problem = format!("there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources");
+        return Err(StudyError::Input(problem));
+    }
+    let cases: Vec<&Case> = CASES.iter().filter(|case| (!request.quick || case.quick) && request.wants(case.name)).collect();
+    if cases.is_empty() {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        let only = request.only.as_deref().unwrap_or_default();
+        return Err(StudyError::Input(format!("--only {only} selects none of {}", names.join(", "))));
+    }
+    let seeds = if request.full { 30 } else { 10 };
+    let mut output = StudyOutput::new("sampling", "sampled runs of long workloads, compared with whole ones".to_owned());
+    output.columns(&[
+        "workload",
+        "launches",
+        "warp instructions",
+        "net cycles",
+        "mean error %",
+        "worst %",
+        "within %",
+        "hits",
+        "DRAM error %",
+        "measured",
+        "warming",
+        "in parts",
+        "rounds",
+        "speed-up",
+        "of time",
+        "whole s",
+        "unwarmed %",
+    ]);
+    let mut all: BTreeMap<(Reverse<Length>, bool), Summary> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for case in cases {
+        one(request, case, seeds, &mut output, &mut all, &mut rows)?;
+        if let Some(progress) = &request.progress {
+            progress(case.name);
+        }
+    }
+    let header = ["workload", "seed", "net cycles", "truth", "error %", "within %", "DRAM error %", "simulated"];
+    output.table("runs.csv", &header, rows);
+    for ((Reverse(length), fresh), summary) in &all {
+        let which = if *fresh { "fresh" } else { "development" };
+        summary.judge(&format!("{}, {which}", length.name()), &mut output);
+    }
+    Ok(output)
+}
+
+/// Over the workloads at which the method was made, or over the others.
+#[derive(Default)]
+struct Summary {
+    errors: Vec<f64>,
+    hits: usize,
+    runs: usize,
+    instructions: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+impl Summary {
+    fn judge(&self, which: &str, output: &mut StudyOutput) {
+        if self.runs == 0 {
+            return;
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let geometric = |values: &[f64]| mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
+        let coverage = 100.0 * self.hits as f64 / self.runs as f64;
+        let rows = [
+            ("mean error of net cycles over the workloads, %", mean(&self.errors), format!("at most {ERROR}"), mean(&self.errors) <= ERROR),
+            (
+                "speed-up in simulated warp instructions, geometric mean",
+                geometric(&self.instructions),
+                format!("at least {SPEED_UP}"),
+                geometric(&self.instructions) >= SPEED_UP,
+            ),
+            (
+                "speed-up in processor time, geometric mean",
+                geometric(&self.seconds),
+                format!("at least {SPEED_UP}"),
+                geometric(&self.seconds) >= SPEED_UP,
+            ),
+            ("runs whose interval contains the truth, %", coverage, format!("at least {COVERAGE}"), coverage >= COVERAGE),
+        ];
+        for (figure, ours, asked, holds) in rows {
+            output.compare(
+                &["workloads", "figure", "ours", "asked", "verdict"],
+                vec![which.to_owned(), figure.to_owned(), format!("{ours:.2}"), asked, Verdict::of(holds).name().to_owned()],
+            );
+        }
+    }
+}
+
+fn one(
+    request: &Request,
+    case: &Case,
+    seeds: u64,
+    output: &mut StudyOutput,
+    all: &mut BTreeMap<(Reverse<Length>, bool), Summary>,
+    rows: &mut Vec<Vec<String>>,
+) -> Result<(), StudyError> {
+    let wrong = |error: String| StudyError::Input(format!("{}: {error}", case.name));
+    let machine = machine(case, &request.set).map_err(wrong)?;
+    let trace = recorded(case, request.cache.as_deref().unwrap_or(Path::new("target/traces"))).map_err(wrong)?;
+    let lab = request.lab();
+    // One after the other, so that times of this process are theirs.
+    let run = |seed| lab.one(&OneRun { case, machine: &machine, trace: &trace, seed });
+    let truth = run(None).map_err(StudyError::Input)?;
+    let runs: Vec<Run> = (1..=seeds).map(|seed| run(Some(seed))).collect::<Result<_, _>>().map_err(StudyError::Input)?;
+
+    let errors: Vec<f64> = runs.iter().map(|run| percent(run.net_cycles, truth.net_cycles)).collect();
+    let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / runs.len() as f64;
+    let error = mean(&mut errors.iter().map(|error| error.abs()));
+    let hit = |run: &Run| (run.net_cycles - truth.net_cycles).abs() <= run.half_width;
+    let hits = runs.iter().filter(|run| hit(run)).count();
+    let speed_up = truth.simulated as f64 / mean(&mut runs.iter().map(|run| run.simulated as f64));
+    let of_time = truth.seconds / mean(&mut runs.iter().map(|run| run.seconds)).max(1e-3);
+    let launches = |pick: fn(&Run) -> u32| format!("{:.1}", mean(&mut runs.iter().map(|run| f64::from(pick(run)))));
+    output.row(vec![
+        case.name.to_owned(),
+        truth.launches.0.to_string(),
+        truth.simulated.to_string(),
+        format!("{:.0}", truth.net_cycles),
+        format!("{error:.3}"),
+        format!("{:.3}", errors.iter().fold(0.0f64, |worst, error| if error.abs() > worst.abs() { *error } else { worst })),
+        format!("{:.3}", mean(&mut runs.iter().map(|run| 100.0 * run.half_width / run.net_cycles))),
+        format!("{hits}/{}", runs.len()),
+        format!("{:.3}", mean(&mut runs.iter().map(|run| percent(run.dram, truth.dram).abs()))),
+        launches(|run| run.launches.0),
+        launches(|run| run.launches.1),
+        launches(|run| run.launches.2),
+        launches(|run| run.launches.3),
+        format!("{speed_up:.1}"),
+        format!("{of_time:.1}"),
+        format!("{:.1}", truth.seconds),
+        format!("{:.2}", mean(&mut runs.iter().map(|run| 100.0 * run.warming))),
+    ]);
+    rows.extend((1..).zip(&runs).map(|(seed, run)| run_row(case, seed, run, &truth)));
+    if case.length == Length::Short {
+        return Ok(());
+    }
+    if (case.length == Length::Long) != (truth.simulated >= LONG) {
+        return Err(wrong(format!("it has {} warp instructions; long workloads have {LONG} or more, the others fewer", truth.simulated)));
+    }
+    let all = all.entry((Reverse(case.length), case.fresh)).or_default();
+    all.errors.push(error);
+    all.hits += hits;
+    all.runs += runs.len();
+    all.instructions.push(speed_up);
+    all.seconds.push(of_time);
+    Ok(())
+}
+
+/// A run of a case, whole or sampled with a seed.
+struct OneRun<'a> {
+    case: &'a Case,
+    machine: &'a Machine,
+    trace: &'a Path,
+    seed: Option<u64>,
+}
+
+impl fmt::Display for OneRun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.seed {
+            Some(seed) => write!(f, "{} sampled with seed {seed}", self.case.name),
+            None => write!(f, "{} whole", self.case.name),
+        }
+    }
+}
+
+impl Task for OneRun<'_> {
+    type Result = Run;
+
+    fn key(&self) -> Result<String, String> {
+        let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program)).map_err(|error| error.to_string())?;
+        Ok(format!("{self} {:?} {:?} {:08x}", self.case.parameters, self.machine, crc32fast::hash(program.as_bytes())))
+    }
+
+    fn sources(&self) -> &'static str {
+        // What a whole run comes to is no matter of how samples are drawn.
+        if self.seed.is_some() { warpshard_build::SOURCES } else { warpshard_build::SIMULATOR }
+    }
+
+    fn run(&self) -> Result<Run, String> {
+        let load = || load(self.trace);
+        self.seed.map_or_else(|| whole(self.machine, &load), |seed| sampled(self.machine, &load, seed))
+    }
+}
+
+fn percent(value: f64, base: f64) -> f64 {
+    100.0 * (value / base.max(1.0) - 1.0)
+}
+
+/// A row of `runs.csv`.
+fn run_row(case: &Case, seed: u64, run: &Run, truth: &Run) -> Vec<String> {
+    vec![
+        case.name.to_owned(),
+        seed.to_string(),
+        format!("{:.1}", run.net_cycles),
+        format!("{:.0}", truth.net_cycles),
+        format!("{:.4}", percent(run.net_cycles, truth.net_cycles)),
+        format!("{:.4}", 100.0 * run.half_width / run.net_cycles),
+        format!("{:.4}", percent(run.dram, truth.dram)),
+        run.simulated.to_string(),
+    ]
+}
+
+/// The first row of `runs.csv` as the program gives it now; without recording, as the program is short.
+#[cfg(test)]
+pub(super) fn first_run() -> Result<String, String> {
+    let case = &CASES[0];
+    let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    let load = || {
+        let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters);
+        program.and_then(|program| program.workload()).map(Arc::new).map_err(|error| error.to_string())
+    };
+    let machine = machine(case, &[])?;
+    Ok(run_row(case, 1, &sampled(&machine, &load, 1)?, &whole(&machine, &load)?).join(","))
+}
+
+fn machine(case: &Case, set: &[(String, String)]) -> Result<Machine, String> {
+    let given = set.iter().map(|(key, value)| Override::new(key, value));
+    let overrides: Vec<Override> = case.machine.iter().map(|(key, value)| Override::new(*key, *value)).chain(given).collect();
+    Machine::load("v100", &overrides).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+}
+
+/// The trace of a program, recorded where it is not kept yet.
+fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, String> {
+    let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    // A trace of an older version says less of its launches.
+    let name = format!(
+        "sampling-v{NATIVE_VERSION}-{}{}",
+        case.name,
+        parameters.iter().map(|(key, value)| format!("-{key}{value}")).collect::<String>()
+    );
+    let native = cache.join("native").join(format!("{name}.wst"));
+    if native.is_file() {
+        return Ok(native);
+    }
+    let text = |error: &dyn fmt::Display| error.to_string();
+    let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters).map_err(|error| text(&error))?;
+    std::fs::create_dir_all(cache).map_err(|error| text(&error))?;
+    let folder = cache.join(format!("{name}-text"));
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|error| text(&error))?;
+    }
+    program.record(&folder).map_err(|error| text(&error))?;
+    let made = native_trace(&folder, cache, &name)?;
+    std::fs::remove_dir_all(&folder).map_err(|error| text(&error))?;
+    Ok(made)
+}
+
+fn load(trace: &Path) -> Result<Arc<Workload>, String> {
+    let options = TraceOptions { eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
+    warpshard_trace::load(trace, &options).map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn dram(outcome: &Outcome) -> f64 {
+    Totals::of(&outcome.components).sum("dram", &["reads", "writes"]).unwrap_or(0) as f64
+}
+
+fn whole(machine: &Machine, load: &LoadWorkload<'_>) -> Result<Run, String> {
+    let before = processor_seconds();
+    let result = warpshard_chip::simulate(machine, &load()?, RunOptions::default()).map_err(|error| error.to_string())?;
+    let seconds = processor_seconds() - before;
+    Ok(of_whole(&result.outcome, seconds))
+}
+
+fn of_whole(outcome: &Outcome, seconds: f64) -> Run {
+    let instructions = metrics::counter(&metrics::kernel_totals(outcome), metrics::WARP_INSTRUCTIONS).unwrap_or(0);
+    Run {
+        net_cycles: metrics::net_cycles(outcome) as f64,
+        half_width: 0.0,
+        dram: dram(outcome),
+        simulated: instructions,
+        launches: (outcome.kernels.len() as u32, 0, 0, 0),
+        warming: 0.0,
+        seconds,
+    }
+}
+
+fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run, String> {
+    let options = Options { seed, ..Options::default() };
+    let before = processor_seconds();
+    let mut simulate = |part: &Arc<Workload>, measure: Option<Measure>| -> Result<RunResult, RunError> {
+        warpshard_chip::simulate(machine, part, RunOptions { measure, ..RunOptions::default() })
+    };
+    let result = sample(machine, &load()?, &options, &mut simulate).map_err(|error: SampleError| error.to_string())?;
+    let seconds = processor_seconds() - before;
+    let outcome = &result.outcome;
+    let Some(sampled) = &outcome.sampled else {
+        // The sample would have been most of the workload, which was simulated whole.
+        return Ok(of_whole(outcome, seconds));
+    };
+    let net = sampled.estimate("net_cycles").ok_or("a sampled run has an estimate of its net cycles")?;
+    Ok(Run {
+        net_cycles: net.value,
+        half_width: net.half_width,
+        dram: dram(outcome),
+        simulated: sampled.simulated_warp_instructions,
+        launches: (sampled.measured, sampled.warmed, sampled.in_parts, sampled.rounds),
+        warming: sampled.warming,
+        seconds,
+    })
+}
+
+/// Seconds of processor time that this process has taken so far, where the host says so; 0 elsewhere.
+fn processor_seconds() -> f64 {
+    // Fields 14 and 15, in hundredths of a second; the second field is the name, which ends with the last parenthesis.
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
+}

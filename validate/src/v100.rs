@@ -1,0 +1,304 @@
+//! `study v100`: cycles of the suite's programs, compared with those of a real V100 and with Accel-Sim's of the same applications.
+//!
+//! In: cycles of whole applications, and which program with which parameters does the same (`configs/reference`).
+//! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include what the hardware needs
+//! to begin and end a kernel; so ours include the machine's launch latency, and are shown without it, too. One run has all launches one after
+//! the other; a profiler flushes the caches before each, so that every launch is also run on its own. Nothing is fitted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use warpshard_base::KernelIndex;
+use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::{Loaded, Machine, Override};
+use warpshard_program::Program;
+use warpshard_report::metrics::{self, counter};
+use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_run::Catalogue;
+use warpshard_workload::{Command, Workload};
+
+use super::reference::Measured;
+use warpshard_lab::Task;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::Table;
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{error_percent, log_correlation};
+use warpshard_lab::verdict::of_magnitudes;
+
+/// Where the suite lies.
+const PROGRAMS: &str = "programs";
+
+/// Errors beyond this are listed as causes to find, in percent.
+const LARGE: f64 = 30.0;
+
+/// Which program does what an application does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Application {
+    /// As the table of cycles calls it.
+    name: String,
+    /// Folder and name of the program.
+    program: Option<String>,
+    /// Its parameters.
+    #[serde(default)]
+    set: BTreeMap<String, i64>,
+    /// Why there is no program with the same input.
+    unknown: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Applications {
+    application: Vec<Application>,
+}
+
+/// A program to run.
+struct Timing<'a> {
+    program: String,
+    set: Vec<(String, String)>,
+    catalogue: &'static Catalogue,
+    machine: &'a str,
+    overrides: &'a [(String, String)],
+}
+
+/// What a program took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Taken {
+    launches: u64,
+    /// Core cycles, with the launch latency of every kernel.
+    cycles: u64,
+    /// Launch latency in it.
+    latency: u64,
+    /// The same with caches that are empty before every launch.
+    cold: u64,
+    warp_instructions: u64,
+}
+
+impl Timing<'_> {
+    fn file(&self) -> PathBuf {
+        Path::new(PROGRAMS).join(format!("{}.toml", self.program))
+    }
+
+    fn machine(&self) -> Result<Loaded, String> {
+        load(self.catalogue, self.machine, self.overrides)
+    }
+
+    fn load(&self) -> Result<Arc<Program>, String> {
+        Program::load(&self.file(), None, &self.set).map_err(|error| error.to_string())
+    }
+}
+
+impl fmt::Display for Timing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.program, self.machine)?;
+        self.set.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) -> Result<Loaded, String> {
+    let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
+    catalogue.machine(machine, &overrides).map_err(|errors| errors.to_string())
+}
+
+/// Cycles, the launch latency in them, and warp instructions.
+fn run(machine: &Machine, workload: Workload) -> Result<(u64, u64, u64), String> {
+    let outcome = simulate(machine, &Arc::new(workload), RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+    let latency = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
+    let issued = outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum();
+    Ok((outcome.cycles, latency, issued))
+}
+
+impl Task for Timing<'_> {
+    type Result = Taken;
+
+    fn key(&self) -> Result<String, String> {
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+        let (file, text) = (self.file(), read(&self.file())?);
+        let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+        let listings = launch.get("modules").and_then(toml::Value::as_table).into_iter().flatten();
+        let listings = listings.filter_map(|(_, name)| Some(file.with_file_name(name.as_str()?)));
+        let code = listings.map(|listing| read(&listing)).collect::<Result<String, String>>()?;
+        Ok(format!("v100 {:?} {} {text} {:08x}", self.set, self.machine()?.provenance.to_toml(), crc32fast::hash(code.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Taken, String> {
+        let machine = self.machine()?.machine;
+        let program = self.load()?;
+        let workload = || program.workload().map_err(|error| error.to_string());
+        let all = workload()?;
+        let launches = all.kernels.len();
+        let (cycles, latency, warp_instructions) = run(&machine, all)?;
+        let mut cold = cycles;
+        if launches > 1 {
+            // Each launch of one workload in a run of its own: values go on, caches begin empty.
+            let whole = workload()?;
+            cold = 0;
+            for number in 0..launches {
+                cold += run(&machine, Workload { commands: vec![Command::Launch(KernelIndex(number as u16))], ..whole.clone() })?.0;
+            }
+        }
+        Ok(Taken { launches: launches as u64, cycles, latency, cold, warp_instructions })
+    }
+}
+
+/// An application that was measured.
+struct Row<'a> {
+    application: &'a Application,
+    hardware: u64,
+    accel_sim: u64,
+    ours: Taken,
+}
+
+/// Runs every application that a program does, and compares cycles.
+///
+/// # Errors
+/// When the reference cannot be read, the suite is not there, or no application is asked for.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let columns = ["app", "hardware_cycles", "accel_sim_cycles"];
+    let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::Reference)?;
+    if !Path::new(PROGRAMS).is_dir() {
+        return Err(StudyError::Input(format!(
+            "there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources"
+        )));
+    }
+    let machine = request.machine.as_deref().unwrap_or("v100-hw");
+    load(request.catalogue, machine, &request.set).map_err(StudyError::Input)?;
+    let applications = applications();
+    let measured = measured(&table).map_err(StudyError::Reference)?;
+    let known = |application: &&Application| request.wants(application.program.as_deref().unwrap_or(&application.name));
+    let chosen: Vec<&Application> = applications.iter().filter(known).collect();
+    let tasks: Vec<Timing<'_>> = chosen.iter().filter_map(|application| timing(application, request, machine)).collect();
+    if tasks.is_empty() {
+        let asked = request.only.as_deref().unwrap_or_default();
+        return Err(StudyError::Nothing(format!("no application with a known input is called like `{asked}`")));
+    }
+    let mut results = request.lab().all(&tasks).map_err(StudyError::Input)?.into_iter();
+    let mut output = StudyOutput::new("v100", format!("cycles of programs on {machine}, of a real V100, and of Accel-Sim"));
+    let mut rows = Vec::new();
+    for application in chosen {
+        let ours = if application.program.is_some() { results.next() } else { None };
+        if let (Some(ours), Some((_, hardware, accel_sim))) = (ours, measured.iter().find(|(name, ..)| *name == application.name)) {
+            rows.push(Row { application, hardware: *hardware, accel_sim: *accel_sim, ours });
+        } else {
+            let why = application.unknown.as_deref().unwrap_or("the table has no cycles of it");
+            output.note(format!("{} is not compared: {why}", application.name));
+        }
+    }
+    show(&mut output, &rows)?;
+    Ok(output)
+}
+
+fn applications() -> Vec<Application> {
+    let text = include_str!("../reference/gv100-programs.toml");
+    let read: Result<Applications, _> = toml::from_str(text);
+    read.unwrap_or_else(|error| panic!("configs/reference/gv100-programs.toml: {error}")).application
+}
+
+fn timing<'a>(application: &Application, request: &'a Request, machine: &'a str) -> Option<Timing<'a>> {
+    let set = application.set.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
+    Some(Timing { program: application.program.clone()?, set, catalogue: request.catalogue, machine, overrides: &request.set })
+}
+
+fn measured(table: &Table) -> Result<Vec<(String, u64, u64)>, String> {
+    table.rows().map(|row| Ok((row.text("app").to_owned(), row.number("hardware_cycles")?, row.number("accel_sim_cycles")?))).collect()
+}
+
+fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
+    output.columns(&[
+        "program",
+        "launches",
+        "warp instr",
+        "V100",
+        "Accel-Sim",
+        "error %",
+        "ours",
+        "error %",
+        "cold",
+        "error %",
+        "without launch latency",
+        "error %",
+    ]);
+    let mut errors: [Vec<f64>; 4] = Default::default();
+    let mut points = Vec::new();
+    for Row { application, hardware, accel_sim, ours } in rows {
+        let name = application.program.clone().unwrap_or_default();
+        let cycles = [*accel_sim, ours.cycles, ours.cold, ours.cycles.saturating_sub(ours.latency)];
+        let own = cycles.map(|cycles| error_percent(cycles, *hardware).unwrap_or_default());
+        errors.iter_mut().zip(own).for_each(|(errors, error)| errors.push(error));
+        points.push((*hardware as f64, ours.cycles as f64));
+        if own[1].abs() > LARGE {
+            output.note(format!("{name}: {:+.0} % of the V100's cycles, Accel-Sim {:+.0} %", own[1], own[0]));
+        }
+        let mut cells = vec![name, ours.launches.to_string(), ours.warp_instructions.to_string(), hardware.to_string()];
+        cells.extend(cycles.iter().zip(own).flat_map(|(cycles, error)| [cycles.to_string(), format!("{error:+.1}")]));
+        output.row(cells);
+    }
+    if rows.is_empty() {
+        return Err(StudyError::Nothing("the table has no cycles of these applications".into()));
+    }
+    let mean = |errors: &[f64]| errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+    output.headline("mean absolute error, %", &of_magnitudes(&errors[1], None));
+    output.figure("mean absolute error of Accel-Sim on the same applications, %", mean(&errors[0]));
+    output.figure("mean absolute error with empty caches before every launch, %", mean(&errors[2]));
+    output.figure("mean absolute error without launch latency, %", mean(&errors[3]));
+    output.figure("applications compared", rows.len() as f64);
+    if let Some(correlation) = log_correlation(&points) {
+        output.figure("correlation of the logarithms", correlation);
+    }
+    output.note("programs are compiled by NVRTC 12.9; the measured binaries came from nvcc of 2018 to 2020".into());
+    output.scatter(Plot {
+        title: "Cycles of applications on a V100".into(),
+        x: "measured, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one application".into(), points }],
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measured_application_has_a_program_with_its_parameters_or_a_reason() {
+        let (name, text) = Measured::BoardCycles.built_in();
+        let measured = measured(&Table::parse(name, text, &["app"]).unwrap()).unwrap();
+        let applications = applications();
+        for (app, hardware, accel_sim) in &measured {
+            let known = applications.iter().find(|application| application.name == *app).unwrap_or_else(|| panic!("{app}"));
+            assert!(known.program.is_some() != known.unknown.is_some() && *hardware > 0 && *accel_sim > 0, "{app}");
+            if let Some(timing) = timing(known, &Request::default(), "tiny") {
+                let launch: toml::Table = toml::from_str(&std::fs::read_to_string(timing.file()).unwrap()).unwrap();
+                assert!(known.set.keys().all(|key| launch["parameters"].get(key).is_some()), "{app}");
+                timing.key().unwrap();
+            }
+        }
+        assert_eq!(applications.len(), measured.len());
+    }
+
+    #[test]
+    fn a_program_takes_longer_with_empty_caches_and_errors_are_of_the_measured_cycles() {
+        let applications = applications();
+        let application = applications.iter().find(|known| known.program.as_deref() == Some("rodinia/lud")).unwrap();
+        let task = Timing {
+            program: "rodinia/lud".into(),
+            set: vec![("n".into(), "48".into())],
+            catalogue: Catalogue::core(),
+            machine: "tiny",
+            overrides: &[],
+        };
+        let ours = task.run().unwrap();
+        assert_eq!(ours.launches, 7);
+        assert!(ours.cold > ours.cycles && ours.cycles > ours.latency, "{ours:?}");
+        let mut output = StudyOutput::new("v100", String::new());
+        let rows = [Row { application, hardware: ours.cycles * 2, accel_sim: ours.cycles * 3, ours }];
+        show(&mut output, &rows).unwrap();
+        assert_eq!(output.figure_named("mean absolute error of Accel-Sim on the same applications, %"), Some(50.0));
+        assert_eq!(output.figure_named("mean absolute error, %"), Some(50.0));
+    }
+}
