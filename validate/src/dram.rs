@@ -4,6 +4,7 @@
 //! controller differs by design (D-008); its errors are reported.
 
 use std::collections::BTreeMap;
+use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -90,7 +91,7 @@ fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut points = Vec::new();
     for measured in [Measured::Ramulator2, Measured::DramSim3] {
-        points.extend(read(references, measured).map_err(StudyError::Reference)?);
+        points.extend(read(references, measured).map_err(StudyError::reference)?);
     }
     let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
     let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
@@ -197,7 +198,7 @@ fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> 
     Standard::named(name).map(|standard| (standard, policy))
 }
 
-fn read(references: &References, measured: Measured) -> Result<Vec<Point>, String> {
+fn read(references: &References, measured: Measured) -> Result<Vec<Point>, TaskError> {
     let columns = [
         "sim",
         "device",

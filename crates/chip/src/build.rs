@@ -151,7 +151,7 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
 /// # Errors
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, String> {
-    load.map_or(Ok(()), |load| load.check(machine))?;
+    load.map_or(Ok(()), |load| load.check(machine)).map_err(|error| error.to_string())?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;

@@ -29,7 +29,7 @@ pub mod host {
 }
 
 pub use build::{Built, ShardCut, build, occupancies};
-pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
+pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
 pub use facts::facts;
 pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};

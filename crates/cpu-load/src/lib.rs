@@ -18,3 +18,4 @@ pub use profile::ProfileStream;
 pub use profile_file::{CpuProfile, FarAccesses, ProfileError};
 pub use profiles::{builtin_profile, builtin_profiles};
 pub use trace::{CpuTrace, TraceStream};
+pub use warpshard_trace::TraceError;

@@ -8,6 +8,7 @@
 mod breakdown;
 mod component;
 mod counts;
+mod error;
 mod event;
 mod model;
 mod owners;
@@ -18,6 +19,7 @@ mod tests;
 pub use breakdown::Breakdown;
 pub use component::Component;
 pub use counts::{Counts, SmTime};
+pub use error::EnergyError;
 pub use event::{Event, TERMS, Term};
 pub use model::Model;
 pub use set::{EnergySet, builtin_sets};

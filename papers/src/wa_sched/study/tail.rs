@@ -4,6 +4,7 @@
 //! In: runs in which the policy `probe` records the resident warps of core 0. Out: per kernel and order the share of time with fewer
 //! warps than the core holds, and a plot over time.
 
+use warpshard_lab::error::TaskError;
 use serde::Deserialize;
 
 use warpshard_report::plot::{Form, Plot, Series};
@@ -64,7 +65,7 @@ impl Residency {
 ///
 /// # Errors
 /// When a kernel does not run.
-pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), String> {
+pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), TaskError> {
     let Parameters { kernels, orders, waves, shown, period } = parameters;
     let machine = library().own.machines.phases.as_str();
     let wanted = kernels.iter().filter(|name| thesis.request.wants(name));
