@@ -1,4 +1,4 @@
-//! The vocabulary of all packages: identifiers, time, addresses, masks, queues, seeded random numbers.
+//! The vocabulary of the simulator: identifiers, time, addresses, masks, queues, seeded random numbers.
 //!
 //! This package imports only `warpshard-host` and `warpshard-state`. Everything here is plain data without behaviour of the machine.
 #![forbid(unsafe_code)]
