@@ -1,6 +1,6 @@
 //! `study dram`: every point that was measured with Ramulator 2 and DRAMsim3, compared with ours.
 //!
-//! A point of Ramulator 2 is graded by the bands of `configs/published/dram.toml`. A point of DRAMsim3 is not graded, since that
+//! A point of Ramulator 2 is graded by the bands of `validate/published/dram.toml`. A point of DRAMsim3 is not graded, since that
 //! controller differs by design (D-008); its errors are reported.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Errors {
     }
 }
 
-/// What `configs/published/dram.toml` holds besides bands.
+/// What `validate/published/dram.toml` holds besides bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {

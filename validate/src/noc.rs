@@ -1,6 +1,6 @@
 //! `study noc`: networks at every load that was measured with BookSim 2, compared with it.
 //!
-//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `configs/published/noc.toml`. The packets of
+//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `validate/published/noc.toml`. The packets of
 //! the reference's short runs at low load pass other numbers of routers than the pattern's mean, which is most of the error there: the
 //! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
 
@@ -36,7 +36,7 @@ struct Point {
 /// Points of one configuration, pattern and packet length, with our results.
 type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
 
-/// What `configs/published/noc.toml` holds besides bands.
+/// What `validate/published/noc.toml` holds besides bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {

@@ -1,6 +1,6 @@
 //! `study v100`: cycles of the suite's programs, compared with those of a real V100 and with Accel-Sim's of the same applications.
 //!
-//! In: cycles of whole applications, and which program with which parameters does the same (`configs/reference`).
+//! In: cycles of whole applications, and which program with which parameters does the same (`validate/reference`).
 //! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include what the hardware needs
 //! to begin and end a kernel; so ours include the machine's launch latency, and are shown without it, too. One run has all launches one after
 //! the other; a profiler flushes the caches before each, so that every launch is also run on its own. Nothing is fitted.

@@ -376,7 +376,8 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
-/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on v100, fermi32 and hetero.
+/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on `v100`, a Fermi of 32 SMs and a CPU+GPU chip with a
+/// mesh.
 fn network_cost(machine: &Machine, cpus: u32) -> f64 {
     let cores = f64::from(machine.gpu.sms + cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {

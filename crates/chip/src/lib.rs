@@ -1,7 +1,7 @@
 //! A whole chip: assembles its units, runs a workload on it, observes it at cuts, and applies what controllers decide.
 //!
-//! In: a checked machine, a workload, controllers. Out: the outcome of the run. This room lies above the models and is the only one
-//! that knows all of them; what is generic about stepping and exchanging messages lies in [`warpshard_engine`].
+//! In: a checked machine, a workload, controllers. Out: the outcome of the run. This package lies above the models and is the
+//! only one that knows all of them; what is generic about stepping and exchanging messages lies in [`warpshard_engine`].
 #![forbid(unsafe_code)]
 
 mod activity;

@@ -2,7 +2,7 @@
 //!
 //! Input: the counters of a run, an interval or real hardware ([`Counts`]), a machine, and a set of published event energies
 //! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each. Everything is a pure function of its
-//! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this module.
+//! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this package.
 #![forbid(unsafe_code)]
 
 mod breakdown;

@@ -1,6 +1,6 @@
 //! The laboratory: what every study is made with.
 //!
-//! - a [`Study`] is a row of the registry: its name, what of a [`Request`] it takes, and the function that runs it;
+//! - a [`Study`](request::Study) is a row of a list: its name, what of a [`Request`](request::Request) it takes, and the function that runs it;
 //! - tasks ([`Task`], [`job::Job`]) are simulated in parallel, stored by content and returned in the order of their index;
 //! - [`published`] reads what a publication states, [`verdict`] grades ours and summarises headlines;
 //! - [`output::StudyOutput`] is the result: tables, the comparison, figures and plots.

@@ -1,7 +1,7 @@
 //! What a user asks of a study, and which of it the study takes.
 //!
-//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. A row of the
-//! registry declares what its study takes, so that no option is ignored silently.
+//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. The row of a
+//! study declares what it takes, so that no option is ignored silently.
 
 use crate::error::TaskError;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ named! {
     }
 }
 
-/// A study: a row of the registry.
+/// A study: a row of a paper's list, or of the list of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
     /// Its name on the command line.

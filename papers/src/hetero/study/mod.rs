@@ -26,7 +26,7 @@ use published::{Finding, Lengths, directions};
 use results::Results;
 use setup::all_setups;
 
-/// Lengths of runs, and changes to the machine; `configs/published/hetero-directions.toml` explains each.
+/// Lengths of runs, and changes to the machine; `papers/src/hetero/published/hetero-directions.toml` explains each.
 #[derive(Clone, Debug)]
 struct HeteroOptions {
     machine: String,

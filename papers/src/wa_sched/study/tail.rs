@@ -13,7 +13,7 @@ use warpshard_lab::output::{PlotNames, StudyOutput};
 
 use super::{Grid, Thesis, library};
 
-/// What is run; `configs/published/phase-aware.toml` explains each parameter.
+/// What is run; `papers/src/wa_sched/published/phase-aware.toml` explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
