@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use warpshard::cli::exit;
+use warpshard::run::{EXIT_CODES, Exit};
 
 #[path = "cli/applications.rs"]
 mod applications;
@@ -77,7 +77,7 @@ fn help_and_version_go_to_standard_output() {
 fn the_exit_codes_are_documented_by_the_program_itself() {
     for arguments in [&["exit-codes"][..], &["help", "exit-codes"]] {
         let text = stdout(&warpshard(arguments));
-        for (exit, meaning) in exit::TABLE {
+        for (exit, meaning) in EXIT_CODES {
             assert!(text.contains(&format!("{:>3}  {}", exit as u8, &meaning[..20])), "{exit:?} is missing in {text}");
         }
     }
@@ -146,7 +146,7 @@ fn a_mix_gives_every_cpu_core_an_application_and_stands_alone() {
     }
     for (cpu, expected) in [("@H9", "--cpu H9: there is no such mix"), ("@h1", "did you mean @H1?"), ("@H1,mcf", "give the mix alone")] {
         let output = run(cpu).0;
-        assert_eq!(code(&output), exit::Exit::Workload as i32, "{cpu}: {}", stderr(&output));
+        assert_eq!(code(&output), Exit::Workload as i32, "{cpu}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{cpu}: {}", stderr(&output));
     }
 }

@@ -291,9 +291,9 @@ fn options_that_look_at_a_whole_run_are_refused_by_the_command_line() {
     let request = |options: &str| {
         let words: Vec<std::ffi::OsString> =
             format!("warpshard run --sample error=3% {options}").split_whitespace().map(Into::into).collect();
-        warpshard::cli::session::request(&words)
+        warpshard::cli::request(&words)
     };
-    assert_eq!(request("--seed 2").unwrap().sampling.sample.unwrap().options.error, 0.03);
+    assert_eq!(request("--seed 2").unwrap().sample.unwrap(), "error=3%");
     for option in
         ["--policy dyncta", "--interval 100", "--max-cycles 5", "--app vecadd", "--cpu mcf", "--perfetto x", "--mpi", "--monitor 80"]
     {
@@ -301,5 +301,5 @@ fn options_that_look_at_a_whole_run_are_refused_by_the_command_line() {
         assert!(message.contains("cannot be used with") && message.contains("--sample"), "{option}: {message}");
     }
     let wrong: Vec<std::ffi::OsString> = ["warpshard", "run", "--sample", "error=x"].map(Into::into).into();
-    assert!(warpshard::cli::session::request(&wrong).unwrap_err().message.contains("0.01% to 50%"));
+    assert!(warpshard::cli::request(&wrong).unwrap_err().message.contains("0.01% to 50%"));
 }

@@ -6,25 +6,23 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::exit;
+use warpshard_run::{Cpu, Numbers, Record, Request, Source, architecture};
 
 mod bench;
 mod monitor;
-mod numbers;
 mod program;
 mod results;
 mod rig;
 mod sampling;
 mod sweep;
 
-pub use bench::BenchArgs;
-pub use monitor::MonitorAddress;
-pub use numbers::Numbers;
-pub use program::{CompileArgs, ExecArgs, RecordArgs, architecture};
-pub use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
-pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
-pub use sampling::{Sampling, SamplingArgs};
-pub use sweep::{BatchSystem, Bytes, SubmitArgs, SweepArgs, SweepCommand};
+pub(crate) use bench::BenchArgs;
+pub(crate) use monitor::MonitorAddress;
+pub(crate) use program::{CompileArgs, ExecArgs, RecordArgs};
+pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
+pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
+pub(crate) use sampling::SamplingArgs;
+pub(crate) use sweep::{BatchSystem, SubmitArgs, SweepArgs, SweepCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +39,7 @@ Examples:
 /// of SASS traces and kernel models. Results are the same bytes for any number of threads.
 #[derive(Debug, Parser)]
 #[command(name = "warpshard", bin_name = "warpshard", version = super::version(), after_help = EXAMPLES, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -49,7 +47,7 @@ pub struct Cli {
 
 /// A command.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Simulate a workload on a machine and write a result folder.
     Run(Box<RunArgs>),
     /// Check machines, kernel models and traces without simulating.
@@ -97,7 +95,7 @@ pub enum Command {
     /// Write man pages of all commands.
     Man(ManArgs),
     /// List the exit codes.
-    #[command(long_about = exit::table())]
+    #[command(long_about = warpshard_run::exit_codes())]
     ExitCodes,
 }
 
@@ -116,7 +114,7 @@ Examples:
 /// Options of `run`.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Built-in machine, or machine file (.toml).
     #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "Simulation")]
     pub machine: String,
@@ -257,7 +255,7 @@ pub struct RunArgs {
 
 /// The end of a run with CPU cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Until {
+pub(crate) enum Until {
     /// Every kernel has ended and every CPU core is measured.
     Both,
     /// Every kernel has ended.
@@ -266,9 +264,59 @@ pub enum Until {
     Cpu,
 }
 
+impl RunArgs {
+    /// What the options ask for.
+    pub(crate) fn request(&self) -> Request {
+        let apps = (!self.app.is_empty()).then(|| Source::Applications { apps: self.app.clone(), once: self.once, alone: self.alone });
+        let trace = self.trace.clone().map(Source::Trace);
+        let program = self.program.clone().map(|file| Source::Program { file, arch: self.arch });
+        let model = self.workload.clone().map(Source::Model);
+        let record = self.perfetto.as_ref().map(|_| Record {
+            sms: self.perfetto_sms.clone(),
+            partitions: self.perfetto_channels.clone(),
+            from: self.perfetto_from,
+            most: self.perfetto_events,
+        });
+        Request {
+            machine: self.machine.clone(),
+            workload: apps.or(trace).or(program).or(model),
+            set: self.set.clone(),
+            policies: self.policy.clone(),
+            kernels: self.kernels.clone(),
+            cpu: Cpu {
+                applications: self.cpu.clone(),
+                warm: self.cpu_warm,
+                measure: self.cpu_measure,
+                gpu_first: self.gpu_first,
+                until: match self.until {
+                    Until::Both => warpshard_run::Until::Both,
+                    Until::Gpu => warpshard_run::Until::Gpu,
+                    Until::Cpu => warpshard_run::Until::Cpu,
+                },
+            },
+            seed: self.seed,
+            lenient: self.lenient,
+            max_cycles: self.max_cycles,
+            interval: self.interval,
+            sample: self.sampling.sample.as_ref().map(|sampling| sampling.text.clone()),
+            record,
+            threads: self.threads,
+            epoch: match self.epoch {
+                Epoch::Auto => None,
+                Epoch::Cycles(cycles) => Some(cycles),
+            },
+            relaxed: self.relaxed,
+            pin: self.pin,
+            checkpoint_every: self.checkpoint_every,
+            checkpoint_file: self.out.as_deref().map(Request::checkpoint_of),
+            resume: self.resume.clone(),
+        }
+    }
+}
+
 /// Options of `generate`.
 #[derive(Args, Debug)]
-pub struct GenerateArgs {
+pub(crate) struct GenerateArgs {
     /// Synthetic kernel; `warpshard list synthetic` names them.
     pub name: String,
     /// Folder of the trace, new or empty.
@@ -278,7 +326,7 @@ pub struct GenerateArgs {
 
 /// Options of `timeline`.
 #[derive(Args, Debug)]
-pub struct TimelineArgs {
+pub(crate) struct TimelineArgs {
     /// Result folder of a run with --policy.
     pub run: PathBuf,
     /// SM to show [default: the first with records].
@@ -294,7 +342,7 @@ pub struct TimelineArgs {
 
 /// Options of `check`.
 #[derive(Args, Debug)]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// Machines and kernel models (.toml); traces (kernelslist.g or native).
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -305,7 +353,7 @@ pub struct CheckArgs {
 
 /// Options that studies and the benchmark share.
 #[derive(Args, Debug)]
-pub struct TraceSetArgs {
+pub(crate) struct TraceSetArgs {
     /// Built-in machine, or machine file (.toml) [default: v100; a study has its own].
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
@@ -326,7 +374,7 @@ pub struct TraceSetArgs {
 
 impl TraceSetArgs {
     /// The default machine of the benchmark.
-    pub const MACHINE: &'static str = "v100";
+    pub(crate) const MACHINE: &'static str = "v100";
 }
 
 const STUDY_HELP: &str = "\
@@ -341,7 +389,7 @@ Examples:
 /// Options of `study`.
 #[derive(Args, Debug)]
 #[command(after_help = STUDY_HELP)]
-pub struct StudyArgs {
+pub(crate) struct StudyArgs {
     /// Which study; `warpshard list studies` describes them.
     #[arg(value_parser = PossibleValuesParser::new(crate::studies().into_iter().map(|study| PossibleValue::new(study.name).help(study.summary))))]
     pub name: String,
@@ -399,14 +447,14 @@ pub struct StudyArgs {
 
 /// Options of `list`.
 #[derive(Args, Debug)]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// What to list [default: everything but counters].
     pub what: Option<ListWhat>,
 }
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListWhat {
+pub(crate) enum ListWhat {
     /// Machines.
     Machines,
     /// Kernel models.
@@ -427,7 +475,7 @@ pub enum ListWhat {
 
 /// Options of `show`.
 #[derive(Args, Debug)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// Kind of the object.
     pub what: ShowWhat,
     /// Built-in name, or file (.toml).
@@ -440,7 +488,7 @@ pub struct ShowArgs {
 
 /// What can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShowWhat {
+pub(crate) enum ShowWhat {
     /// A machine with all its values and their origins.
     Machine,
     /// A kernel model with its parameters and kernels.
@@ -461,7 +509,7 @@ Examples:
 /// Options of `convert`.
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT_HELP)]
-pub struct ConvertArgs {
+pub(crate) struct ConvertArgs {
     /// Text trace (kernelslist.g, its folder, or a .traceg file) to convert to native, or native file to convert to text.
     pub input: PathBuf,
     /// Native file to write (.wst by convention), or folder for the text; for a native file made of a single .traceg file, that
@@ -483,7 +531,7 @@ pub struct ConvertArgs {
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TraceFormat {
+pub(crate) enum TraceFormat {
     /// The native format of warpshard.
     Native,
     /// The text format of Accel-Sim.
@@ -492,7 +540,7 @@ pub enum TraceFormat {
 
 /// A compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Compression {
+pub(crate) enum Compression {
     /// Zstandard.
     Zstd,
     /// No compression.
@@ -501,7 +549,7 @@ pub enum Compression {
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     /// Built-in kernel model or model file (.toml) to write as a trace; or without --out, a trace whose sizes to show.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
@@ -530,7 +578,7 @@ Examples:
 /// Options of `phases`.
 #[derive(Args, Debug)]
 #[command(after_help = PHASES_HELP)]
-pub struct PhasesArgs {
+pub(crate) struct PhasesArgs {
     /// Built-in kernel model, model file (.toml), or trace (kernelslist.g or native).
     #[arg(value_name = "NAME|FILE|KERNELSLIST")]
     pub workload: String,
@@ -571,7 +619,7 @@ Example:
 /// Options of `import`.
 #[derive(Args, Debug)]
 #[command(after_help = IMPORT_HELP)]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// GPGPU-Sim configuration (gpgpusim.config).
     #[arg(long, value_name = "FILE")]
     pub gpgpusim: PathBuf,
@@ -588,7 +636,7 @@ pub struct ImportArgs {
 
 /// The length of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Epoch {
+pub(crate) enum Epoch {
     /// The lookahead of the machine, or twice that where halves of the machine are stepped in turn.
     Auto,
     /// This many core cycles.

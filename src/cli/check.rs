@@ -9,7 +9,9 @@ use warpshard_report::text::{counted, printable, si};
 use warpshard_trace::TraceOptions;
 
 use super::args::CheckArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// The kind of a file.

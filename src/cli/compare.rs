@@ -8,7 +8,9 @@ use warpshard_view::compare::{Comparison, Exceeded, Limit};
 use warpshard_view::{ReadError, RunFolder};
 
 use super::args::CompareArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Headline numbers beyond the limit that are listed.

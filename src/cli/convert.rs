@@ -15,7 +15,9 @@ use warpshard_report::text::{count, counted, si};
 use warpshard_trace::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
 
 use super::args::{Compression, ConvertArgs, TraceFormat};
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::{interrupt, output};
 
 /// Converts a trace.

@@ -9,7 +9,9 @@ use warpshard_rig::cpu::{CpuResult, CpuRun, run};
 use warpshard_stats::Counters as _;
 
 use super::args::CpuArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Instructions of a profile when none are given.

@@ -12,7 +12,9 @@ use warpshard_rig::dram::{Options, Outcome, run};
 use warpshard_stats::Counters as _;
 
 use super::args::{ControllerName, DramArgs, OnOff};
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Loads of a sweep.

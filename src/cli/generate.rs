@@ -5,7 +5,9 @@ use std::fs;
 use warpshard_trace::{SYNTHETIC_KERNELS, SyntheticKernel};
 
 use super::args::GenerateArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Writes the trace, which appears when it is complete.

@@ -8,7 +8,9 @@ use warpshard_config::error::Source;
 use warpshard_config::import;
 
 use super::args::ImportArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Writes the machine and prints how each option was converted.

@@ -10,7 +10,9 @@ use warpshard_report::text::{Align, Style, Table, wrap};
 use warpshard_trace::SYNTHETIC_KERNELS;
 
 use super::args::{ListArgs, ListWhat};
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Prints one list, or all but the counters.

@@ -3,17 +3,13 @@
 //! A command is a variant of [`args::Command`] with a struct of options, an arm in `dispatch`, and a file with its function
 //! from options to [`Exit`]. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
-mod applications;
-pub mod args;
+mod args;
 mod check;
-mod checkpoint;
 mod compare;
-mod configuration;
 mod convert;
 mod cpu;
 mod dram;
-pub mod exit;
-mod files;
+mod failure;
 mod generate;
 mod import;
 mod inputs;
@@ -23,21 +19,15 @@ mod monitor;
 mod noc;
 mod output;
 mod phases;
-mod policies;
 mod program;
 mod progress;
 mod ranks;
 mod report;
 mod run;
-mod runfile;
-mod sampled;
-mod select;
-pub mod session;
 mod shell;
 mod show;
 mod study;
-pub mod sweep;
-mod threads;
+mod sweep;
 mod timeline;
 mod trace;
 mod trace_sizes;
@@ -49,22 +39,16 @@ use std::sync::LazyLock;
 
 use clap::Parser as _;
 
-use warpshard_build::{SOURCES, commit};
+use warpshard_build::commit;
+use warpshard_run::{Exit, Request, exit_codes};
 
 use args::{Cli, Command};
-use exit::{Exit, Failure};
+pub use failure::Failure;
 
 /// The program's version and the commit it was built from.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", warpshard_build::VERSION, commit()));
     &VERSION
-}
-
-/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
-/// Python package of the same sources is the same build.
-fn build() -> &'static str {
-    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", warpshard_build::VERSION, commit(), SOURCES));
-    &BUILD
 }
 
 /// Runs the program with the process's own arguments.
@@ -100,9 +84,21 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
+/// Reads the options of a run; `arguments` begins with `warpshard run`.
+///
+/// # Errors
+/// What the command line would answer, also where the command is another one.
+pub fn request(arguments: &[OsString]) -> Result<Request, Failure> {
+    match Cli::try_parse_from(arguments).map(|cli| cli.command) {
+        Ok(Command::Run(args)) => Ok(args.request()),
+        Ok(_) => Err(Failure::new(Exit::Usage, "these are no options of `warpshard run`")),
+        Err(message) => Err(Failure::new(Exit::Usage, message.render().to_string().trim_start_matches("error: ").trim_end())),
+    }
+}
+
 fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
     match command {
-        Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
+        Command::ExitCodes => output::print(&exit_codes()).map(|()| Exit::Ok),
         Command::Run(args) => run::run(&args, arguments),
         Command::Check(args) => check::check(&args),
         Command::Convert(args) => convert::convert(&args),
@@ -139,5 +135,19 @@ fn help_or_usage(message: &clap::Error) -> Exit {
     match message.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Output,
         _ => Exit::Ok,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_those_of_the_command_and_nothing_else() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let wrong = |text: &str| request(&words(text)).unwrap_err();
+        assert!(wrong("warpshard run --sett a=1").message.contains("--sett"));
+        assert_eq!(wrong("warpshard list").exit, Exit::Usage);
+        assert_eq!(request(&words("warpshard run --seed 7")).unwrap(), Request { seed: 7, ..Request::default() });
     }
 }

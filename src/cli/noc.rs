@@ -12,7 +12,9 @@ use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
 
 use super::args::NocArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Reads `meshKxM` or `xbarN`.

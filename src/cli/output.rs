@@ -6,11 +6,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use warpshard_report::Scratch;
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::{Style, WIDTH, printable_lines};
+use warpshard_report::{Scratch, write_whole};
 
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 
 /// Writes `text` to standard output.
 ///
@@ -52,13 +54,7 @@ fn write(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When the system refuses.
 pub(super) fn file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display()));
-    let name = path.file_name().ok_or_else(|| failure(io::ErrorKind::IsADirectory.into()))?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let scratch = Scratch::new(folder).map_err(failure)?;
-    let written = scratch.path().join(name);
-    std::fs::write(&written, contents).map_err(failure)?;
-    std::fs::rename(written, path).map_err(failure)
+    write_whole(path, contents).map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display())))
 }
 
 /// Whether a file can be written, to be asked before long work.

@@ -11,9 +11,14 @@ use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{Kernel, NO_REGISTER, StaticInst};
 
 use super::args::PhasesArgs;
-use super::exit::{Exit, Failure};
-use super::inputs::{self, Settings};
-use super::{output, select};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
+use super::output;
+use warpshard_run::inputs::{Settings, trace as load_trace};
+use warpshard_run::select;
+
+use super::inputs;
 
 /// A kernel with its phases, and its mnemonics where they are known.
 struct Found {
@@ -35,7 +40,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     };
     let long = if args.device_memory { LongOps::DeviceMemory } else { LongOps::All };
     let (workload, mnemonics) = if inputs::is_trace(&args.workload) {
-        let (workload, _) = inputs::trace(Path::new(&args.workload), 1, args.lenient, &Arc::new(DecodeClock::default()))?;
+        let (workload, _) = load_trace(Path::new(&args.workload), 1, args.lenient, &Arc::new(DecodeClock::default()))?;
         (workload, Vec::new())
     } else {
         let model = inputs::model(&args.workload, args.seed, &settings.model)?;
@@ -44,7 +49,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     // Selection keeps the numbers of kernels.
     let numbers: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.id).collect();
     let workload = match &args.kernels {
-        Some(wanted) => select::select(workload, wanted)?,
+        Some(wanted) => select(workload, wanted)?,
         None => workload,
     };
     let mut found = Vec::new();

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, Program};
 use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
-use warpshard_workload::Workload;
 
 use super::args::{CompileArgs, ExecArgs, RecordArgs};
-use super::exit::{Exit, Failure};
-use super::inputs::Origin;
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Compiles CUDA C to a listing.
@@ -175,14 +175,4 @@ pub(super) fn record(args: &RecordArgs) -> Result<Exit, Failure> {
     }
     fs::rename(&made, out).map_err(unwritable)?;
     output::print(&format!("{} written\n", out.join("kernelslist.g").display())).map(|()| Exit::Ok)
-}
-
-/// Loads a program as what a run executes.
-///
-/// # Errors
-/// When the program is wrong.
-pub(super) fn workload(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<(Workload, Origin), Failure> {
-    let program = load(path, arch, set)?;
-    let workload = program.workload().map_err(|error| Failure::new(Exit::Workload, error))?;
-    Ok((workload, Origin::Program { path: path.to_owned(), arch: program.arch }))
 }

@@ -6,7 +6,7 @@ use warpshard_sync::StopFlag;
 
 use warpshard_chip::host::Ranks;
 
-use super::exit::Failure;
+use super::failure::Failure;
 
 /// The processes of a run that `--mpi` asks for, for as long as the run lasts.
 #[derive(Debug)]
@@ -42,7 +42,9 @@ impl World {
 mod imp {
     use warpshard_sync::StopFlag;
 
-    use super::super::exit::{Exit, Failure};
+    use warpshard_run::Exit;
+
+    use super::super::failure::Failure;
     use warpshard_chip::host::Ranks;
 
     /// There is none: nothing joins.
@@ -81,7 +83,9 @@ mod imp {
     use mpi::{Threading, initialize_with_threading};
     use warpshard_sync::StopFlag;
 
-    use super::super::exit::{Exit, Failure};
+    use warpshard_run::Exit;
+
+    use super::super::failure::Failure;
     use super::super::output;
     use warpshard_chip::host::Ranks;
 

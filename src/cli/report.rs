@@ -5,7 +5,9 @@ use warpshard_stats::activity::Activity;
 use warpshard_view::{RunFolder, page, perfetto};
 
 use super::args::ReportArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Writes the page of a run, its trace, or both.

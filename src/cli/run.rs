@@ -12,11 +12,14 @@ use warpshard_stats::activity::Activity;
 use warpshard_view::{RunFolder, perfetto};
 
 use super::args::RunArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::{Exit, Opened, Request, remove_checkpoint};
+
+use crate::catalogue;
+
+use super::failure::Failure;
 use super::progress::ProgressView;
 use super::ranks::World;
-use super::session::Opened;
-use super::{checkpoint, interrupt, monitor, output};
+use super::{interrupt, monitor, output};
 
 /// Where results go without `--out`.
 const RESULTS: &str = "results";
@@ -26,25 +29,33 @@ const RESULTS: &str = "results";
 /// # Errors
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
+    let request = args.request();
+    let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+    let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
     if !args.mpi {
-        return run_alone(args, arguments, None);
+        return run_alone(args, &request, called, None);
     }
     let (world, stop) = (World::join()?, StopFlag::new());
-    let ended = if world.is_first() { run_alone(args, arguments, Some(&world)) } else { take_part(args, arguments, &world, &stop) };
+    let ended = if world.is_first() { run_alone(args, &request, called, Some(&world)) } else { take_part(called, &world, &stop) };
     ended.map_err(|failure| world.abort(&failure, &stop))
 }
 
 /// Simulates a part of what the first rank writes and prints.
-fn take_part(args: &RunArgs, arguments: &[OsString], world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
+fn take_part<'a>(open: impl FnOnce() -> Result<Opened<'a>, Failure>, world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
     let asked = stop.clone();
     interrupt::install_patient(move || asked.request());
-    let ready = Opened::new(args, arguments)?.load()?.in_ranks(world.ranks());
+    let ready = open()?.load()?.in_ranks(world.ranks());
     let finished = ready.simulate(Vec::new(), stop.clone(), None)?;
     Ok(if finished.outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
 /// Simulates, writes and prints, as the only process or as the first of `world`.
-fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> Result<Exit, Failure> {
+fn run_alone<'a>(
+    args: &RunArgs,
+    request: &Request,
+    open: impl FnOnce() -> Result<Opened<'a>, Failure>,
+    world: Option<&World>,
+) -> Result<Exit, Failure> {
     if args.parquet {
         NoParquet::check()?;
     }
@@ -53,7 +64,7 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
         output::writable(path)?;
     }
     let watched = args.monitor.map(|address| monitor::bind(address, args.monitor_token_file.as_deref())).transpose()?;
-    let opened = Opened::new(args, arguments)?;
+    let opened = open()?;
     opened.warnings().for_each(|warning| output::warn(&warning));
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
@@ -84,7 +95,7 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
     let written = destination.write(&files).map_err(Failure::from);
     let outcome = &finished.outcome;
     if written.is_ok() && matches!(outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
-        checkpoint::remove(args)?;
+        remove_checkpoint(request)?;
     }
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));

@@ -3,7 +3,9 @@
 use clap::CommandFactory as _;
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Prints the completions of a shell.

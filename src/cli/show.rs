@@ -3,9 +3,13 @@
 use warpshard_report::text::{Align, Table, count, printable, printable_lines};
 
 use super::args::{ShowArgs, ShowWhat};
-use super::exit::{Exit, Failure};
-use super::inputs::{self, Settings};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
+use warpshard_run::inputs::Settings;
+
+use super::inputs;
 
 /// Prints a machine or kernel model.
 ///
@@ -33,7 +37,10 @@ fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failu
         table.row(vec![key.clone(), value.to_string()]);
     }
     text.push_str(&table.render(output::stdout_style()));
-    text.push_str(&format!("\nKernels (after {} bytes are copied to the device)\n", count(inputs::copied_bytes(&model.commands))));
+    text.push_str(&format!(
+        "\nKernels (after {} bytes are copied to the device)\n",
+        count(warpshard_run::inputs::copied_bytes(&model.commands))
+    ));
     let columns = ["grid", "block", "registers", "shared bytes", "instructions"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("id", Align::Right), ("name", Align::Left)][..], &columns].concat());
     for kernel in model.kernels.iter().take(SHOWN) {

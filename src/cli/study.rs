@@ -19,9 +19,13 @@ use warpshard_validate::{BenchOptions, Traces, accel_sim};
 use crate::catalogue;
 
 use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
-use super::exit::{Exit, Failure};
-use super::inputs::{self, Settings};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
+use warpshard_run::inputs::{Settings, trace as load_trace};
+
+use super::inputs;
 
 /// Runs a study.
 ///
@@ -62,13 +66,13 @@ fn loader(name: &str, set: &[(String, String)]) -> Result<LoadFn, Failure> {
     let (name, parameters) = (name.to_owned(), Settings::of(set).model);
     let load = move || {
         if inputs::is_trace(&name) {
-            inputs::trace(Path::new(&name), 1, false, &Arc::new(DecodeClock::default())).map(|(workload, _)| workload)
+            Ok::<_, Failure>(load_trace(Path::new(&name), 1, false, &Arc::new(DecodeClock::default()))?.0)
         } else {
             inputs::model(&name, 1, &parameters).map(|model| model.workload())
         }
     };
     load()?;
-    Ok(Arc::new(move || load().map_err(|failure| failure.message)))
+    Ok(Arc::new(move || load().map_err(|failure| failure.message.into())))
 }
 
 /// Time between two lines of progress where standard error is not a terminal.

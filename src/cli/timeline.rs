@@ -11,7 +11,9 @@ use warpshard_report::text::printable;
 use warpshard_report::timeline::{first_sm, picture, read, text};
 
 use super::args::TimelineArgs;
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Prints a summary and writes a plot into the result folder.

@@ -13,9 +13,13 @@ use warpshard_trace::{TraceOptions, write_kernel};
 use warpshard_workload::Command;
 
 use super::args::TraceArgs;
-use super::exit::{Exit, Failure};
-use super::inputs::{self, Settings};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::{convert, output, trace_sizes};
+use warpshard_run::inputs::Settings;
+
+use super::inputs;
 
 /// The binary version of Volta, whose instructions models use.
 const BINARY_VERSION: u32 = 70;

@@ -5,7 +5,9 @@ use std::path::Path;
 use warpshard_report::text::{Align, Table, count, counted, printable};
 use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
 
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::output;
 
 /// Decodes a whole trace and counts.

@@ -241,5 +241,5 @@ fn loads_that_do_not_fit_are_refused_in_words() {
     };
     assert!(error("tiny", &["mcf"]).contains("tiny has no CPU cores"));
     assert!(error("hetero-small", &["mcf"; 4]).contains("4 applications for the 3 CPU cores"));
-    assert!(CpuApplication::named("mfc").unwrap_err().contains("did you mean mcf"));
+    assert!(CpuApplication::named("mfc").unwrap_err().to_string().contains("did you mean mcf"));
 }

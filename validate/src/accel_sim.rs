@@ -1,6 +1,7 @@
 //! `study accel-sim`: net cycles, cache and DRAM accesses of every trace that Accel-Sim measured, ours and the reference's.
 
 use rayon::prelude::*;
+use warpshard_lab::error::TaskError;
 
 use warpshard_report::plot::{Form, Plot, Series};
 
@@ -25,7 +26,7 @@ pub fn configuration_of(machine: &str) -> &'static str {
 struct Row {
     reference: ReferenceRow,
     /// Nothing where the trace was recorded and is not there.
-    ours: Result<Option<TraceRun>, String>,
+    ours: Result<Option<TraceRun>, TaskError>,
 }
 
 /// Runs every trace of `configuration` on `machine` and compares.
@@ -33,7 +34,7 @@ struct Row {
 /// # Errors
 /// When the reference cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
-    let AccelSimResults { rows, failed } = crate::accel_sim_results(references, configuration).map_err(StudyError::Reference)?;
+    let AccelSimResults { rows, failed } = crate::accel_sim_results(references, configuration).map_err(StudyError::reference)?;
     let rows: Vec<Row> = rows
         .into_par_iter()
         .map(|row| {
@@ -43,7 +44,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         })
         .collect();
     let mut left_out = LeftOut::default();
-    rows.iter().filter(|row| row.ours == Ok(None)).for_each(|row| left_out.add(&row.reference.trace));
+    rows.iter().filter(|row| matches!(row.ours, Ok(None))).for_each(|row| left_out.add(&row.reference.trace));
     let compared = rows.iter().filter(|row| matches!(row.ours, Ok(Some(_)))).count();
     let of = left_out.of(compared);
     let title = format!("net cycles on {} and on Accel-Sim's {configuration}: {compared}{of} traces", traces.machine);

@@ -1,6 +1,7 @@
 //! `study cpu`: instructions per cycle on the recorded CPU traces, compared with Ramulator 1, on its two memories.
 
 use std::path::{Path, PathBuf};
+use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 
@@ -35,8 +36,8 @@ struct Row {
 /// # Errors
 /// When the reference's results cannot be read, or none of their traces is there.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
-    let rows = read(references).map_err(StudyError::Reference)?;
-    let results: Vec<(Row, Result<Option<CpuResult>, String>)> =
+    let rows = read(references).map_err(StudyError::reference)?;
+    let results: Vec<(Row, Result<Option<CpuResult>, TaskError>)> =
         rows.into_par_iter().map(|row| (row.clone(), trace(references, &row.trace).map(|path| measure(&path, &row)).transpose())).collect();
     let mut output = StudyOutput::new("cpu", "IPC of a CPU core on recorded traces, compared with Ramulator 1".to_owned());
     output.columns(&["trace", "memory", "IPC", "reference", "error %", "read latency", "reference latency"]);
@@ -86,14 +87,14 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
 /// Name of the headline figure with the worst row.
 pub const LARGEST_ERROR: &str = "largest error of the IPC, %";
 
-fn measure(path: &Path, row: &Row) -> Result<CpuResult, String> {
+fn measure(path: &Path, row: &Row) -> Result<CpuResult, TaskError> {
     let (_, standard, ratio) = MEMORIES.iter().find(|(name, ..)| *name == row.memory).ok_or("the reference names an unknown memory")?;
     let standard = Standard::named(standard).ok_or_else(|| format!("there is no standard {standard}"))?;
-    let trace = CpuTrace::open(path).map_err(|error| error.to_string())?;
-    let stream = CpuStream::Trace(trace.stream(false).map_err(|error| error.to_string())?);
+    let trace = CpuTrace::open(path)?;
+    let stream = CpuStream::Trace(trace.stream(false)?);
     let memory = CpuMemory::Dram(standard, *ratio);
     let plan = CpuRun { spec: CpuSpec::ramulator(), memory, warm: 0, instructions: row.instructions, skip: true };
-    run_core(stream, &plan)
+    run_core(stream, &plan).map_err(TaskError::from)
 }
 
 /// The file of a trace, if it is there.
@@ -101,7 +102,7 @@ fn trace(references: &References, name: &str) -> Option<PathBuf> {
     ["ramulator", "own-kernels"].iter().find_map(|part| references.recorded(&format!("cpu-traces/{part}/{name}.gz")))
 }
 
-fn read(references: &References) -> Result<Vec<Row>, String> {
+fn read(references: &References) -> Result<Vec<Row>, TaskError> {
     let columns = ["trace", "mem", "instructions", "ipc", "avg_read_lat_dram_cycles"];
     let table = Measured::Ramulator1.table(references, &columns)?;
     let rows = table.rows().map(|row| {

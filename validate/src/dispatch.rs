@@ -19,7 +19,7 @@ use warpshard_lab::verdict::of_magnitudes;
 /// # Errors
 /// When the reference's list of traces cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
-    let rows = crate::accel_sim_results(references, configuration).map_err(StudyError::Reference)?.rows;
+    let rows = crate::accel_sim_results(references, configuration).map_err(StudyError::reference)?.rows;
     let at_once = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let rows: Vec<_> = rows
         .into_par_iter()

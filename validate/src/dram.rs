@@ -1,9 +1,10 @@
 //! `study dram`: every point that was measured with Ramulator 2 and DRAMsim3, compared with ours.
 //!
-//! A point of Ramulator 2 is graded by the bands of `configs/published/dram.toml`. A point of DRAMsim3 is not graded, since that
+//! A point of Ramulator 2 is graded by the bands of `validate/published/dram.toml`. A point of DRAMsim3 is not graded, since that
 //! controller differs by design (D-008); its errors are reported.
 
 use std::collections::BTreeMap;
+use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -61,7 +62,7 @@ impl Errors {
     }
 }
 
-/// What `configs/published/dram.toml` holds besides bands.
+/// What `validate/published/dram.toml` holds besides bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -90,7 +91,7 @@ fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut points = Vec::new();
     for measured in [Measured::Ramulator2, Measured::DramSim3] {
-        points.extend(read(references, measured).map_err(StudyError::Reference)?);
+        points.extend(read(references, measured).map_err(StudyError::reference)?);
     }
     let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
     let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
@@ -197,7 +198,7 @@ fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> 
     Standard::named(name).map(|standard| (standard, policy))
 }
 
-fn read(references: &References, measured: Measured) -> Result<Vec<Point>, String> {
+fn read(references: &References, measured: Measured) -> Result<Vec<Point>, TaskError> {
     let columns = [
         "sim",
         "device",

@@ -47,14 +47,14 @@ impl Setup<'_> {
     fn machine(&self, name: &str, more: &[(&str, &str)]) -> Result<Machine, StudyError> {
         let given = self.request.set.iter().map(|(key, value)| Override::new(key, value));
         let all: Vec<Override> = more.iter().map(|(key, value)| Override::new(*key, *value)).chain(given).collect();
-        Machine::load(name, &all).map(|loaded| loaded.machine).map_err(|errors| StudyError::Input(errors.to_string()))
+        Machine::load(name, &all).map(|loaded| loaded.machine).map_err(StudyError::input)
     }
 
     fn program(file: &str, set: &[(&str, u64)]) -> Result<Arc<Workload>, StudyError> {
         let set: Vec<(String, String)> = set.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
         let program = Program::load(&Path::new(PROGRAMS).join(file), Some(70), &set);
         let workload = program.and_then(|program| program.workload());
-        workload.map(Arc::new).map_err(|error| StudyError::Input(error.to_string()))
+        workload.map(Arc::new).map_err(StudyError::input)
     }
 
     fn run(machine: &Machine, workload: &Arc<Workload>) -> Result<Outcome, StudyError> {
@@ -153,7 +153,7 @@ fn scaling(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     let load = |name: &str, parameters: &[(&str, &str)]| {
         let parameters: Vec<_> = parameters.iter().copied().map(owned).collect();
-        warpshard_model::builtin(name, 1, &parameters).map(Arc::new).map_err(|error| StudyError::Input(error.to_string()))
+        warpshard_model::builtin(name, 1, &parameters).map(Arc::new).map_err(StudyError::input)
     };
     for (name, workload) in [("gemm_tiled", load("gemm_tiled", &[("n", "1024"), ("k", "128")])?), ("stream", load("stream", &[])?)] {
         let net = |outcome: &Outcome| {

@@ -1,10 +1,11 @@
 //! `study noc`: networks at every load that was measured with BookSim 2, compared with it.
 //!
-//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `configs/published/noc.toml`. The packets of
+//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `validate/published/noc.toml`. The packets of
 //! the reference's short runs at low load pass other numbers of routers than the pattern's mean, which is most of the error there: the
 //! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
 
 use std::collections::BTreeMap;
+use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -35,7 +36,7 @@ struct Point {
 /// Points of one configuration, pattern and packet length, with our results.
 type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
 
-/// What `configs/published/noc.toml` holds besides bands.
+/// What `validate/published/noc.toml` holds besides bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -75,8 +76,8 @@ fn cycles_per_router(spec: &NetworkSpec) -> f64 {
 /// # Errors
 /// When the reference cannot be read or names something unknown.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
-    let points = read(references).map_err(StudyError::Reference)?;
-    let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::Reference)?;
+    let points = read(references).map_err(StudyError::reference)?;
+    let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::reference)?;
     let mut output = StudyOutput::new("noc", "networks of virtual-channel routers, compared with BookSim 2".into());
     output.columns(&[
         "configuration",
@@ -192,14 +193,15 @@ fn percent(ours: f64, theirs: f64) -> f64 {
     (ours / theirs - 1.0) * 100.0
 }
 
-fn simulate(point: &Point) -> Result<Measured, String> {
+fn simulate(point: &Point) -> Result<Measured, TaskError> {
     let network = configuration(&point.configuration).ok_or_else(|| format!("there is no configuration `{}`", point.configuration))?;
     let pattern = PATTERNS.iter().find(|(name, _)| *name == point.pattern);
     let pattern = pattern.ok_or_else(|| format!("there is no pattern `{}`", point.pattern))?.1;
     measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
+        .map_err(TaskError::from)
 }
 
-fn read(references: &References) -> Result<Vec<Point>, String> {
+fn read(references: &References) -> Result<Vec<Point>, TaskError> {
     let columns = [
         "config",
         "pattern",

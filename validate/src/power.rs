@@ -7,6 +7,7 @@
 use warpshard_base::Frequency;
 use warpshard_config::Machine;
 use warpshard_energy::{Breakdown, Component, Counts, EnergySet, Event, Model, SmTime};
+use warpshard_lab::error::TaskError;
 use warpshard_report::plot::{Form, Plot, Series};
 
 use super::reference::Measured;
@@ -119,17 +120,17 @@ const KERNELS: [(&str, &str, &str); 25] = [
 /// When the reference cannot be read, or no kernel is in both of its files.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let table = |measured: Measured, columns: &[&str]| measured.table(references, columns);
-    let kernels = table(Measured::BoardCounters, &COLUMNS).and_then(|table| counters(&table)).map_err(StudyError::Reference)?;
-    let measured = table(Measured::BoardPower, &POWER_COLUMNS).and_then(|table| watts(&table)).map_err(StudyError::Reference)?;
+    let kernels = table(Measured::BoardCounters, &COLUMNS).and_then(|table| counters(&table)).map_err(StudyError::reference)?;
+    let measured = table(Measured::BoardPower, &POWER_COLUMNS).and_then(|table| watts(&table)).map_err(StudyError::reference)?;
     compare(&kernels, &measured)
 }
 
 fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<StudyOutput, StudyError> {
-    let machine = Machine::load(MACHINE, &[]).map_err(|errors| StudyError::Input(errors.to_string()))?.machine;
+    let machine = Machine::load(MACHINE, &[]).map_err(StudyError::input)?.machine;
     let at = |clock| {
         let mut machine = machine.clone();
         machine.clocks.core = clock;
-        EnergySet::named(SET).map(|set| Model::new(set, &machine)).map_err(StudyError::Input)
+        EnergySet::named(SET).map(|set| Model::new(set, &machine)).map_err(StudyError::input)
     };
     let (model, slower) = (at(CLOCK)?, at(BASE_CLOCK)?);
     let mut output =
@@ -288,7 +289,7 @@ const COLUMNS: [&str; 19] = [
 ];
 
 /// The kernels of the table of counters that have a name in the measurements of power.
-fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, String> {
+fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
     let mut kernels = Vec::new();
     for row in table.rows() {
         let count = |column: &str| {
@@ -324,11 +325,11 @@ fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, String> {
 const POWER_COLUMNS: [&str; 2] = ["", "mean HW_power"];
 
 /// The kernels of the measurements with their mean power.
-fn watts(table: &Table) -> Result<Vec<(String, f64)>, String> {
+fn watts(table: &Table) -> Result<Vec<(String, f64)>, TaskError> {
     let [kernel, power] = POWER_COLUMNS;
     let rows = table.rows().map(|row| {
         let watts = row.number::<f64>(power).ok().filter(|watts| *watts > 0.0 && watts.is_finite());
-        watts.map(|watts| (row.text(kernel).to_owned(), watts)).ok_or_else(|| row.wrong(power, "a number above 0"))
+        watts.map(|watts| (row.text(kernel).to_owned(), watts)).ok_or_else(|| TaskError::from(row.wrong(power, "a number above 0")))
     });
     rows.collect()
 }
@@ -371,10 +372,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let error = counters(&table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err();
+        let error = counters(&table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err().to_string();
         assert!(error.contains("line 2: `L1_RH` is `many`"), "{error}");
         let power = Table::parse("power.csv", ",mean HW_power\nk,none\n", &POWER_COLUMNS).unwrap();
-        assert!(watts(&power).unwrap_err().contains("line 2"));
+        assert!(watts(&power).unwrap_err().to_string().contains("line 2"));
         assert!(compare(&[], &[("histogram_k1".into(), 100.0)]).is_err());
     }
 }

@@ -5,6 +5,7 @@
 //! of the host's load affect all lengths alike; the simulated figures are the same in each.
 
 use std::path::Path;
+use warpshard_lab::error::TaskError;
 
 use warpshard_chip::RunOptions;
 use warpshard_report::plot::{Form, Plot, Series};
@@ -99,7 +100,7 @@ struct Measured {
 }
 
 /// The exact run and the relaxed ones, each with the seconds of its fastest repetition.
-fn measure(folder: &Path, traces: &Traces<'_>) -> Result<(TraceRun, Vec<TraceRun>), String> {
+fn measure(folder: &Path, traces: &Traces<'_>) -> Result<(TraceRun, Vec<TraceRun>), TaskError> {
     let faster = |best: Option<TraceRun>, run: TraceRun| match best {
         Some(best) if best.simulate_seconds <= run.simulate_seconds => best,
         _ => run,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use warpshard_lab::error::TaskError;
 
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +148,7 @@ const SPEED_UP: f64 = 20.0;
 const COVERAGE: f64 = 90.0;
 
 /// Loads a workload afresh.
-type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, String> + 'a;
+type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, TaskError> + 'a;
 
 /// What one run came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -267,14 +268,14 @@ fn one(
     all: &mut BTreeMap<(Reverse<Length>, bool), Summary>,
     rows: &mut Vec<Vec<String>>,
 ) -> Result<(), StudyError> {
-    let wrong = |error: String| StudyError::Input(format!("{}: {error}", case.name));
+    let wrong = |error: TaskError| StudyError::Input(format!("{}: {error}", case.name));
     let machine = machine(case, &request.set).map_err(wrong)?;
     let trace = recorded(case, request.cache.as_deref().unwrap_or(Path::new("target/traces"))).map_err(wrong)?;
     let lab = request.lab();
     // One after the other, so that times of this process are theirs.
     let run = |seed| lab.one(&OneRun { case, machine: &machine, trace: &trace, seed });
-    let truth = run(None).map_err(StudyError::Input)?;
-    let runs: Vec<Run> = (1..=seeds).map(|seed| run(Some(seed))).collect::<Result<_, _>>().map_err(StudyError::Input)?;
+    let truth = run(None).map_err(StudyError::input)?;
+    let runs: Vec<Run> = (1..=seeds).map(|seed| run(Some(seed))).collect::<Result<_, _>>().map_err(StudyError::input)?;
 
     let errors: Vec<f64> = runs.iter().map(|run| percent(run.net_cycles, truth.net_cycles)).collect();
     let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / runs.len() as f64;
@@ -308,7 +309,9 @@ fn one(
         return Ok(());
     }
     if (case.length == Length::Long) != (truth.simulated >= LONG) {
-        return Err(wrong(format!("it has {} warp instructions; long workloads have {LONG} or more, the others fewer", truth.simulated)));
+        return Err(wrong(
+            format!("it has {} warp instructions; long workloads have {LONG} or more, the others fewer", truth.simulated).into(),
+        ));
     }
     let all = all.entry((Reverse(case.length), case.fresh)).or_default();
     all.errors.push(error);
@@ -339,8 +342,8 @@ impl fmt::Display for OneRun<'_> {
 impl Task for OneRun<'_> {
     type Result = Run;
 
-    fn key(&self) -> Result<String, String> {
-        let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program)).map_err(|error| error.to_string())?;
+    fn key(&self) -> Result<String, TaskError> {
+        let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program))?;
         Ok(format!("{self} {:?} {:?} {:08x}", self.case.parameters, self.machine, crc32fast::hash(program.as_bytes())))
     }
 
@@ -349,7 +352,7 @@ impl Task for OneRun<'_> {
         if self.seed.is_some() { warpshard_build::SOURCES } else { warpshard_build::SIMULATOR }
     }
 
-    fn run(&self) -> Result<Run, String> {
+    fn run(&self) -> Result<Run, TaskError> {
         let load = || load(self.trace);
         self.seed.map_or_else(|| whole(self.machine, &load), |seed| sampled(self.machine, &load, seed))
     }
@@ -375,25 +378,25 @@ fn run_row(case: &Case, seed: u64, run: &Run, truth: &Run) -> Vec<String> {
 
 /// The first row of `runs.csv` as the program gives it now; without recording, as the program is short.
 #[cfg(test)]
-pub(super) fn first_run() -> Result<String, String> {
+pub(super) fn first_run() -> Result<String, TaskError> {
     let case = &CASES[0];
     let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
     let load = || {
         let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters);
-        program.and_then(|program| program.workload()).map(Arc::new).map_err(|error| error.to_string())
+        Ok(Arc::new(program?.workload()?))
     };
     let machine = machine(case, &[])?;
     Ok(run_row(case, 1, &sampled(&machine, &load, 1)?, &whole(&machine, &load)?).join(","))
 }
 
-fn machine(case: &Case, set: &[(String, String)]) -> Result<Machine, String> {
+fn machine(case: &Case, set: &[(String, String)]) -> Result<Machine, TaskError> {
     let given = set.iter().map(|(key, value)| Override::new(key, value));
     let overrides: Vec<Override> = case.machine.iter().map(|(key, value)| Override::new(*key, *value)).chain(given).collect();
-    Machine::load("v100", &overrides).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+    Machine::load("v100", &overrides).map(|loaded| loaded.machine).map_err(TaskError::from)
 }
 
 /// The trace of a program, recorded where it is not kept yet.
-fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, String> {
+fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, TaskError> {
     let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
     // A trace of an older version says less of its launches.
     let name = format!(
@@ -418,18 +421,18 @@ fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, String> {
     Ok(made)
 }
 
-fn load(trace: &Path) -> Result<Arc<Workload>, String> {
+fn load(trace: &Path) -> Result<Arc<Workload>, TaskError> {
     let options = TraceOptions { eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
-    warpshard_trace::load(trace, &options).map(Arc::new).map_err(|error| error.to_string())
+    warpshard_trace::load(trace, &options).map(Arc::new).map_err(TaskError::from)
 }
 
 fn dram(outcome: &Outcome) -> f64 {
     Totals::of(&outcome.components).sum("dram", &["reads", "writes"]).unwrap_or(0) as f64
 }
 
-fn whole(machine: &Machine, load: &LoadWorkload<'_>) -> Result<Run, String> {
+fn whole(machine: &Machine, load: &LoadWorkload<'_>) -> Result<Run, TaskError> {
     let before = processor_seconds();
-    let result = warpshard_chip::simulate(machine, &load()?, RunOptions::default()).map_err(|error| error.to_string())?;
+    let result = warpshard_chip::simulate(machine, &load()?, RunOptions::default())?;
     let seconds = processor_seconds() - before;
     Ok(of_whole(&result.outcome, seconds))
 }
@@ -447,7 +450,7 @@ fn of_whole(outcome: &Outcome, seconds: f64) -> Run {
     }
 }
 
-fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run, String> {
+fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run, TaskError> {
     let options = Options { seed, ..Options::default() };
     let before = processor_seconds();
     let mut simulate = |part: &Arc<Workload>, measure: Option<Measure>| -> Result<RunResult, RunError> {

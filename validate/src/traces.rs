@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use warpshard_lab::error::TaskError;
 
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::Override;
@@ -71,7 +72,7 @@ impl<'a> Traces<'a> {
     ///
     /// # Errors
     /// Whatever goes wrong, as a message for the user.
-    pub fn run(&self, folder: &Path, threads: usize, settings: &[(String, String)]) -> Result<TraceRun, String> {
+    pub fn run(&self, folder: &Path, threads: usize, settings: &[(String, String)]) -> Result<TraceRun, TaskError> {
         self.run_as(folder, settings, RunOptions { threads, ..RunOptions::default() })
     }
 
@@ -79,13 +80,13 @@ impl<'a> Traces<'a> {
     ///
     /// # Errors
     /// As [`Traces::run`].
-    pub fn run_as(&self, folder: &Path, settings: &[(String, String)], run: RunOptions) -> Result<TraceRun, String> {
+    pub fn run_as(&self, folder: &Path, settings: &[(String, String)], run: RunOptions) -> Result<TraceRun, TaskError> {
         let overrides: Vec<Override> = self.overrides.iter().chain(settings).map(|(key, value)| Override::new(key, value)).collect();
-        let machine = self.catalogue.machine(self.machine, &overrides).map_err(|errors| errors.to_string())?.machine;
+        let machine = self.catalogue.machine(self.machine, &overrides)?.machine;
         let options = warpshard_trace::TraceOptions { threads: run.threads, ..warpshard_trace::TraceOptions::default() };
-        let workload = warpshard_trace::load(folder, &options).map_err(|error| error.to_string())?;
+        let workload = warpshard_trace::load(folder, &options)?;
         let result = simulate(&machine, &Arc::new(workload), run);
-        let result = result.map_err(|error| error.to_string())?;
+        let result = result?;
         let (outcome, host) = (&result.outcome, &result.host);
         let totals = Totals::of(&outcome.components);
         let launch: u64 = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();

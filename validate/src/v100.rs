@@ -1,6 +1,6 @@
 //! `study v100`: cycles of the suite's programs, compared with those of a real V100 and with Accel-Sim's of the same applications.
 //!
-//! In: cycles of whole applications, and which program with which parameters does the same (`configs/reference`).
+//! In: cycles of whole applications, and which program with which parameters does the same (`validate/reference`).
 //! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include what the hardware needs
 //! to begin and end a kernel; so ours include the machine's launch latency, and are shown without it, too. One run has all launches one after
 //! the other; a profiler flushes the caches before each, so that every launch is also run on its own. Nothing is fitted.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use warpshard_lab::error::TaskError;
 
 use serde::{Deserialize, Serialize};
 
@@ -83,12 +84,12 @@ impl Timing<'_> {
         Path::new(PROGRAMS).join(format!("{}.toml", self.program))
     }
 
-    fn machine(&self) -> Result<Loaded, String> {
+    fn machine(&self) -> Result<Loaded, TaskError> {
         load(self.catalogue, self.machine, self.overrides)
     }
 
-    fn load(&self) -> Result<Arc<Program>, String> {
-        Program::load(&self.file(), None, &self.set).map_err(|error| error.to_string())
+    fn load(&self) -> Result<Arc<Program>, TaskError> {
+        Program::load(&self.file(), None, &self.set).map_err(TaskError::from)
     }
 }
 
@@ -99,14 +100,14 @@ impl fmt::Display for Timing<'_> {
     }
 }
 
-fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) -> Result<Loaded, String> {
+fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) -> Result<Loaded, TaskError> {
     let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
-    catalogue.machine(machine, &overrides).map_err(|errors| errors.to_string())
+    catalogue.machine(machine, &overrides).map_err(TaskError::from)
 }
 
 /// Cycles, the launch latency in them, and warp instructions.
-fn run(machine: &Machine, workload: Workload) -> Result<(u64, u64, u64), String> {
-    let outcome = simulate(machine, &Arc::new(workload), RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+fn run(machine: &Machine, workload: Workload) -> Result<(u64, u64, u64), TaskError> {
+    let outcome = simulate(machine, &Arc::new(workload), RunOptions::default())?.outcome;
     let latency = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
     let issued = outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum();
     Ok((outcome.cycles, latency, issued))
@@ -115,7 +116,7 @@ fn run(machine: &Machine, workload: Workload) -> Result<(u64, u64, u64), String>
 impl Task for Timing<'_> {
     type Result = Taken;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
         let (file, text) = (self.file(), read(&self.file())?);
         let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -125,7 +126,7 @@ impl Task for Timing<'_> {
         Ok(format!("v100 {:?} {} {text} {:08x}", self.set, self.machine()?.provenance.to_toml(), crc32fast::hash(code.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, String> {
+    fn run(&self) -> Result<Taken, TaskError> {
         let machine = self.machine()?.machine;
         let program = self.load()?;
         let workload = || program.workload().map_err(|error| error.to_string());
@@ -159,16 +160,16 @@ struct Row<'a> {
 /// When the reference cannot be read, the suite is not there, or no application is asked for.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let columns = ["app", "hardware_cycles", "accel_sim_cycles"];
-    let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::Reference)?;
+    let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::reference)?;
     if !Path::new(PROGRAMS).is_dir() {
         return Err(StudyError::Input(format!(
             "there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources"
         )));
     }
     let machine = request.machine.as_deref().unwrap_or("v100-hw");
-    load(request.catalogue, machine, &request.set).map_err(StudyError::Input)?;
+    load(request.catalogue, machine, &request.set).map_err(StudyError::input)?;
     let applications = applications();
-    let measured = measured(&table).map_err(StudyError::Reference)?;
+    let measured = measured(&table).map_err(StudyError::reference)?;
     let known = |application: &&Application| request.wants(application.program.as_deref().unwrap_or(&application.name));
     let chosen: Vec<&Application> = applications.iter().filter(known).collect();
     let tasks: Vec<Timing<'_>> = chosen.iter().filter_map(|application| timing(application, request, machine)).collect();
@@ -176,7 +177,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         let asked = request.only.as_deref().unwrap_or_default();
         return Err(StudyError::Nothing(format!("no application with a known input is called like `{asked}`")));
     }
-    let mut results = request.lab().all(&tasks).map_err(StudyError::Input)?.into_iter();
+    let mut results = request.lab().all(&tasks).map_err(StudyError::input)?.into_iter();
     let mut output = StudyOutput::new("v100", format!("cycles of programs on {machine}, of a real V100, and of Accel-Sim"));
     let mut rows = Vec::new();
     for application in chosen {
@@ -203,7 +204,7 @@ fn timing<'a>(application: &Application, request: &'a Request, machine: &'a str)
     Some(Timing { program: application.program.clone()?, set, catalogue: request.catalogue, machine, overrides: &request.set })
 }
 
-fn measured(table: &Table) -> Result<Vec<(String, u64, u64)>, String> {
+fn measured(table: &Table) -> Result<Vec<(String, u64, u64)>, TaskError> {
     table.rows().map(|row| Ok((row.text("app").to_owned(), row.number("hardware_cycles")?, row.number("accel_sim_cycles")?))).collect()
 }
 

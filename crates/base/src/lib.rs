@@ -1,6 +1,6 @@
-//! The vocabulary of all rooms: identifiers, time, addresses, masks, queues, seeded random numbers.
+//! The vocabulary of the simulator: identifiers, time, addresses, masks, queues, seeded random numbers.
 //!
-//! This room imports no other. Everything here is plain data without behaviour of the machine.
+//! This package imports only `warpshard-host` and `warpshard-state`. Everything here is plain data without behaviour of the machine.
 #![forbid(unsafe_code)]
 
 mod addr;

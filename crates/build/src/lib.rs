@@ -27,6 +27,13 @@ pub fn commit() -> &'static str {
     &COMMIT
 }
 
+/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
+/// Python package of the same sources is the same build.
+pub fn build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION} {} {SOURCES}", commit()));
+    &BUILD
+}
+
 /// The folder of the workspace, where this package was built in it.
 fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

@@ -151,7 +151,7 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
 /// # Errors
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, String> {
-    load.map_or(Ok(()), |load| load.check(machine))?;
+    load.map_or(Ok(()), |load| load.check(machine)).map_err(|error| error.to_string())?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
@@ -376,7 +376,8 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
-/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on a V100, a Fermi of 32 SMs and a CPU+GPU chip on a mesh.
+/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on `v100`, a Fermi of 32 SMs and a CPU+GPU chip with a
+/// mesh.
 fn network_cost(machine: &Machine, cpus: u32) -> f64 {
     let cores = f64::from(machine.gpu.sms + cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use thiserror::Error;
+
 use warpshard_base::CpuId;
 use warpshard_config::Machine;
 use warpshard_cpu::CpuGoals;
-use warpshard_cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
+use warpshard_cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace, ProfileError, ProfileStream, TraceError, builtin_profile};
 use warpshard_protocol::EventKind;
 
 /// What a core executes.
@@ -15,6 +17,39 @@ pub enum CpuSource {
     Profile(CpuProfile),
     /// A recorded trace, wrapped.
     Trace(CpuTrace),
+}
+
+/// Why CPU cores cannot do what was asked for.
+#[derive(Debug, Error)]
+pub enum CpuLoadError {
+    /// A profile or mix is unknown or wrong.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// A trace is wrong.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// An application of a mix is wrong.
+    #[error("{mix}: {source}")]
+    InMix {
+        /// The mix.
+        mix: String,
+        /// What is wrong with the application.
+        source: Box<CpuLoadError>,
+    },
+    /// A mix is given together with other names.
+    #[error(
+        "{mix} is given together with {others} other name(s), but a mix gives every core of the chip an application; give the mix alone, or list \
+         its applications"
+    )]
+    MixNotAlone {
+        /// The mix.
+        mix: String,
+        /// The number of other names.
+        others: usize,
+    },
+    /// The machine does not suit the load.
+    #[error("{0}")]
+    Unsuited(String),
 }
 
 /// What a core executes, and its name in reports.
@@ -30,15 +65,15 @@ impl CpuApplication {
     /// A built-in profile by name, a profile from a `.toml` file, or a trace from any other path.
     ///
     /// # Errors
-    /// When there is no such profile, or the file is broken; a message for the user.
-    pub fn named(name: &str) -> Result<Self, String> {
+    /// When there is no such profile, or the file is broken.
+    pub fn named(name: &str) -> Result<Self, CpuLoadError> {
         let path = Path::new(name);
         let source = if name.ends_with(".toml") {
-            CpuSource::Profile(CpuProfile::load(path).map_err(|error| error.to_string())?)
+            CpuSource::Profile(CpuProfile::load(path)?)
         } else if name.contains('/') {
-            CpuSource::Trace(CpuTrace::open(path).map_err(|error| error.to_string())?)
+            CpuSource::Trace(CpuTrace::open(path)?)
         } else {
-            CpuSource::Profile(builtin_profile(name).map_err(|error| error.to_string())?)
+            CpuSource::Profile(builtin_profile(name)?)
         };
         let name = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
         Ok(Self { name, source })
@@ -48,19 +83,19 @@ impl CpuApplication {
     /// `@NAME` that gives every core of the chip something.
     ///
     /// # Errors
-    /// When a name or file is wrong, or a mix is not alone; a message for the user.
-    pub fn all(names: &[String], cores: u32) -> Result<Vec<Self>, String> {
+    /// When a name or file is wrong, or a mix is not alone.
+    pub fn all(names: &[String], cores: u32) -> Result<Vec<Self>, CpuLoadError> {
         match names {
             [name] if name.starts_with('@') => {
-                let mix = CpuMix::named(&name[1..]).map_err(|error| error.to_string())?;
-                mix.dealt(cores).map(|application| Self::named(application).map_err(|error| format!("{name}: {error}"))).collect()
+                let mix = CpuMix::named(&name[1..])?;
+                mix.dealt(cores)
+                    .map(|application| {
+                        Self::named(application).map_err(|error| CpuLoadError::InMix { mix: name.clone(), source: Box::new(error) })
+                    })
+                    .collect()
             }
             names => match names.iter().find(|name| name.starts_with('@')) {
-                Some(mix) => Err(format!(
-                    "{mix} is given together with {} other name(s), but a mix gives every core of the chip an application; give the mix alone, \
-                     or list its applications",
-                    names.len() - 1
-                )),
+                Some(mix) => Err(CpuLoadError::MixNotAlone { mix: mix.clone(), others: names.len() - 1 }),
                 None => names.iter().map(|name| Self::named(name)).collect(),
             },
         }
@@ -121,17 +156,18 @@ impl CpuLoad {
     /// Checks that `machine` has the cores for this.
     ///
     /// # Errors
-    /// What does not match; a message for the user.
-    pub fn check(&self, machine: &Machine) -> Result<(), String> {
+    /// What does not match.
+    pub fn check(&self, machine: &Machine) -> Result<(), CpuLoadError> {
+        let unsuited = |what: String| Err(CpuLoadError::Unsuited(what));
         let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
         if cores == 0 {
-            return Err(format!("{} has no CPU cores; `cpu.count` is 0", machine.name));
+            return unsuited(format!("{} has no CPU cores; `cpu.count` is 0", machine.name));
         }
         if self.cores() > cores {
-            return Err(format!("{} applications for the {cores} CPU cores of {}", self.cores(), machine.name));
+            return unsuited(format!("{} applications for the {cores} CPU cores of {}", self.cores(), machine.name));
         }
         if self.measure == 0 {
-            return Err("a CPU core measures at least one instruction".to_owned());
+            return unsuited("a CPU core measures at least one instruction".to_owned());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A whole chip: assembles its units, runs a workload on it, observes it at cuts, and applies what controllers decide.
 //!
-//! In: a checked machine, a workload, controllers. Out: the outcome of the run. This room lies above the models and is the only one
-//! that knows all of them; what is generic about stepping and exchanging messages lies in [`warpshard_engine`].
+//! In: a checked machine, a workload, controllers. Out: the outcome of the run. This package lies above the models and is the
+//! only one that knows all of them; what is generic about stepping and exchanging messages lies in [`warpshard_engine`].
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -29,7 +29,7 @@ pub mod host {
 }
 
 pub use build::{Built, ShardCut, build, occupancies};
-pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
+pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
 pub use facts::facts;
 pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};

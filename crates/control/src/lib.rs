@@ -1,6 +1,6 @@
 //! The interface of controllers: what a controller sees, when it is called, what it may decide.
 //!
-//! In: counters of the units at a cut. Out: decisions, which `chip` applies to the units. This room is plain data and one trait;
+//! In: counters of the units at a cut. Out: decisions, which `chip` applies to the units. This package is plain data and one trait;
 //! it knows neither threads nor models, and the models do not know it.
 #![forbid(unsafe_code)]
 

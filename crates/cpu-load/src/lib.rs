@@ -20,3 +20,4 @@ pub use profile_file::{CpuProfile, FarAccesses, ProfileError};
 pub use profiles::{builtin_profile, builtin_profiles};
 pub use stream::{CpuStream, ListStream};
 pub use trace::{CpuTrace, TraceStream};
+pub use warpshard_trace::TraceError;

@@ -11,6 +11,7 @@ use warpshard_config::machine::Cache;
 use warpshard_config::system::LinkSet;
 use warpshard_stats::Outcome;
 
+use super::error::EnergyError;
 use super::{Breakdown, Component, Counts, EnergySet, Event};
 
 /// Bytes of a sector, of a line, and of a flit of crossbars without channels.
@@ -94,8 +95,8 @@ impl Model {
     /// The model of `machine` with the set that it names; `None` where it names none.
     ///
     /// # Errors
-    /// A message for the user when the set is unknown or cannot be read.
-    pub fn of(machine: &Machine) -> Result<Option<Self>, String> {
+    /// When the set is unknown or cannot be read.
+    pub fn of(machine: &Machine) -> Result<Option<Self>, EnergyError> {
         if machine.energy.set == "none" {
             return Ok(None);
         }

@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 use warpshard_configs::{File, Files, Kind};
 
+use super::error::EnergyError;
+
 /// The names of the built-in sets.
 pub fn builtin_sets() -> impl Iterator<Item = &'static str> {
     Files::core().names(Kind::Energy)
@@ -199,21 +201,18 @@ impl EnergySet {
     /// A built-in set by its name, or the set in a file, when the name contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// A message for the user: an unknown name, with the known ones; a file that cannot be read; or what is wrong in it.
-    pub fn named(name: &str) -> Result<Self, String> {
+    /// An unknown name, a file that cannot be read, or what is wrong in it.
+    pub fn named(name: &str) -> Result<Self, EnergyError> {
         if name.contains('/') || name.ends_with(".toml") {
             let text = warpshard_config::input::read_text(Path::new(name))
-                .map_err(|error| format!("cannot read the energy set `{name}`: {error}"))?;
+                .map_err(|source| EnergyError::Unreadable { name: name.to_owned(), source })?;
             return Self::from_text(name, &text);
         }
         match Files::core().find(Kind::Energy, name) {
             Some(File { name, text, .. }) => Self::from_text(name, text),
             None => {
                 let known: Vec<&str> = builtin_sets().collect();
-                Err(format!(
-                    "unknown energy set \"{name}\"; built-in sets: {}, or \"none\"; a file is given by a path with a `/` or ending in `.toml`",
-                    known.join(", ")
-                ))
+                Err(EnergyError::Unknown { name: name.to_owned(), known: known.join(", ") })
             }
         }
     }
@@ -221,9 +220,9 @@ impl EnergySet {
     /// The set in a text; messages refer to it as `name`.
     ///
     /// # Errors
-    /// A message that names the key, or the line, and what is wrong.
-    pub fn from_text(name: &str, text: &str) -> Result<Self, String> {
-        let set: Self = toml::from_str(text).map_err(|error| format!("energy set `{name}`: {}", error.to_string().trim_end()))?;
+    /// What is wrong, with its key or line.
+    pub fn from_text(name: &str, text: &str) -> Result<Self, EnergyError> {
+        let set: Self = toml::from_str(text).map_err(|error| EnergyError::Text { name: name.to_owned(), source: Box::new(error) })?;
         let mut wrong = Vec::new();
         set.visit(&mut |table, key, value| {
             if !(value.is_finite() && value >= 0.0) {
@@ -236,7 +235,7 @@ impl EnergySet {
         if set.dram.device_burst_bytes < 1.0 {
             wrong.push(format!("`dram.device_burst_bytes` is {}, expected at least 1", set.dram.device_burst_bytes));
         }
-        if wrong.is_empty() { Ok(set) } else { Err(format!("energy set `{name}`: {}", wrong.join("; "))) }
+        if wrong.is_empty() { Ok(set) } else { Err(EnergyError::Values { name: name.to_owned(), wrong: wrong.join("; ") }) }
     }
 
     /// Calls `see` for every value with its table (and a dot) and its key.

@@ -212,9 +212,9 @@ fn the_machine_names_set_and_voltage() {
     machine.energy.millivolts = 800;
     assert_eq!(Model::of(&machine).unwrap().unwrap().volts, 0.8);
     machine.energy.set = "none".to_owned();
-    assert_eq!(Model::of(&machine), Ok(None));
+    assert!(Model::of(&machine).unwrap().is_none());
     machine.energy.set = "volta".to_owned();
-    assert!(Model::of(&machine).unwrap_err().contains("built-in sets: fermi-40nm, volta-12nm"));
+    assert!(Model::of(&machine).unwrap_err().to_string().contains("built-in sets: fermi-40nm, volta-12nm"));
 }
 
 #[test]
@@ -222,13 +222,13 @@ fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
     for name in builtin_sets() {
         assert!(!EnergySet::named(name).unwrap().summary.is_empty());
     }
-    let wrong = |from: &str, to: &str| EnergySet::from_text("x.toml", &SET.replace(from, to)).unwrap_err();
+    let wrong = |from: &str, to: &str| EnergySet::from_text("x.toml", &SET.replace(from, to)).unwrap_err().to_string();
     assert!(wrong("issue_pj = 50.0\n", "").contains("issue_pj"));
     assert!(wrong("issue_pj = 50.0", "issue_pj = 50.0\nspeed = 1").contains("speed"));
     assert!(wrong("issue_pj = 50.0", "issue_pj = -1").contains("`instruction.issue_pj` is -1"));
     assert!(wrong("issue_pj = 50.0", "issue_pj = inf").contains("`instruction.issue_pj` is inf"));
     assert!(wrong("reference_volts = 1.0", "reference_volts = 0").contains("above 0"));
-    assert!(EnergySet::named("no/such.toml").unwrap_err().contains("cannot read"));
+    assert!(EnergySet::named("no/such.toml").unwrap_err().to_string().contains("cannot read"));
 }
 
 #[test]

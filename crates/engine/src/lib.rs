@@ -1,7 +1,7 @@
 //! The kernel of the simulator: steps units on threads in epochs, exchanges their messages, and makes cuts.
 //!
 //! In: a [`Plan`] of units and links, and a [`Director`]. Out: the units at the last cut. Invariant: everything simulated is the same
-//! for every number of threads, every assignment of units to workers and every epoch length within the lookahead. The room knows
+//! for every number of threads, every assignment of units to workers and every epoch length within the lookahead. The package knows
 //! neither GPUs nor memory packets: payloads, events and decisions are types of the [`Unit`]. Models lie above it and implement
 //! `Unit`; a toy machine in the tests does, too.
 #![forbid(unsafe_code)]

@@ -3,6 +3,7 @@
 //! In: a [`Job`]: machine, settings, model, parameters, policies, length. Out: a [`Run`]: a series of short intervals and what the
 //! controllers recorded. Runs are stored by content, see [`warpshard_report::store`].
 
+use crate::error::TaskError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -64,26 +65,21 @@ impl Job {
     ///
     /// # Errors
     /// When it is not valid, as a message for the user.
-    pub fn load(&self) -> Result<warpshard_config::Loaded, String> {
+    pub fn load(&self) -> Result<warpshard_config::Loaded, TaskError> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
-        self.catalogue.machine(&self.machine, &overrides).map_err(|errors| errors.to_string())
+        self.catalogue.machine(&self.machine, &overrides).map_err(TaskError::from)
     }
 
     /// Simulates `workload` in place of the model of the job.
     ///
     /// # Errors
     /// Whatever goes wrong, as a message for the user.
-    pub fn simulate(&self, machine: &Machine, workload: Workload) -> Result<Run, String> {
+    pub fn simulate(&self, machine: &Machine, workload: Workload) -> Result<Run, TaskError> {
         let launch = machine.gpu.dispatch.launch_latency;
-        let controllers = self
-            .policies
-            .iter()
-            .map(|text| self.catalogue.controller(text))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| error.to_string())?;
+        let controllers = self.policies.iter().map(|text| self.catalogue.controller(text)).collect::<Result<Vec<_>, _>>()?;
         let max_cycles = self.cycles.map(|cycles| launch + cycles);
         let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
-        let outcome = simulate(machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(machine, &Arc::new(workload), options)?.outcome;
         Ok(Run::of(&outcome, Model::of(machine)?.as_ref(), launch))
     }
 }
@@ -99,12 +95,12 @@ impl fmt::Display for Job {
 impl Task for Job {
     type Result = Run;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         Ok(format!("run {self:?} {} {:?}", self.load()?.provenance.to_toml(), self.catalogue.model_text(&self.workload)))
     }
 
-    fn run(&self) -> Result<Run, String> {
-        let model = self.catalogue.model(&self.workload, 1, &self.parameters).map_err(|error| error.to_string())?;
+    fn run(&self) -> Result<Run, TaskError> {
+        let model = self.catalogue.model(&self.workload, 1, &self.parameters)?;
         self.simulate(&self.load()?.machine, model.workload())
     }
 }
@@ -371,6 +367,6 @@ mod tests {
             lab.one(&other).unwrap();
             assert_eq!(files(), before + 1, "{other}");
         }
-        assert!(lab.one(&job.set("gpu.smss", 3)).unwrap_err().contains("gpu.smss"));
+        assert!(lab.one(&job.set("gpu.smss", 3)).unwrap_err().to_string().contains("gpu.smss"));
     }
 }

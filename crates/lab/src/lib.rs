@@ -1,11 +1,12 @@
 //! The laboratory: what every study is made with.
 //!
-//! - a [`Study`] is a row of the registry: its name, what of a [`Request`] it takes, and the function that runs it;
+//! - a [`Study`](request::Study) is a row of a list: its name, what of a [`Request`](request::Request) it takes, and the function that runs it;
 //! - tasks ([`Task`], [`job::Job`]) are simulated in parallel, stored by content and returned in the order of their index;
 //! - [`published`] reads what a publication states, [`verdict`] grades ours and summarises headlines;
 //! - [`output::StudyOutput`] is the result: tables, the comparison, figures and plots.
 #![forbid(unsafe_code)]
 
+pub mod error;
 pub mod job;
 pub mod output;
 pub mod published;
@@ -15,6 +16,7 @@ pub mod statistics;
 pub mod stored;
 pub mod verdict;
 
+use crate::error::TaskError;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,8 +35,8 @@ pub trait Task: fmt::Display + Sync {
     /// Everything that the result depends on, except the build of the program.
     ///
     /// # Errors
-    /// When the task is not possible as asked, as a message for the user.
-    fn key(&self) -> Result<String, String>;
+    /// When the task is not possible as asked,
+    fn key(&self) -> Result<String, TaskError>;
 
     /// The sources of the program that the result depends on.
     fn sources(&self) -> &'static str {
@@ -45,7 +47,7 @@ pub trait Task: fmt::Display + Sync {
     ///
     /// # Errors
     /// As [`Task::key`].
-    fn run(&self) -> Result<Self::Result, String>;
+    fn run(&self) -> Result<Self::Result, TaskError>;
 }
 
 /// Receives a line per finished run.
@@ -79,7 +81,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of the task, with its name.
-    pub fn one<T: Task>(&self, task: &T) -> Result<T::Result, String> {
+    pub fn one<T: Task>(&self, task: &T) -> Result<T::Result, TaskError> {
         self.expect(1);
         self.counted(task, false)
     }
@@ -88,7 +90,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of the tasks, with the name of the first that failed.
-    pub fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, String> {
+    pub fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, TaskError> {
         self.expect(tasks.len());
         tasks.par_iter().with_max_len(1).map(|task| self.counted(task, true)).collect()
     }
@@ -98,7 +100,7 @@ impl Lab {
     }
 
     /// Runs a task and shows how many are done; of how many, where several were asked for together.
-    fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, String> {
+    fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, TaskError> {
         let result = task.key().and_then(|key| store::stored(self.store.as_deref(), task.sources(), &key, || task.run()));
         let Counts { done, known } = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,6 +111,6 @@ impl Lab {
             let of = if several { format!(" of {known}") } else { String::new() };
             progress(&format!("{done:>4}{of}  {task}"));
         }
-        result.map_err(|why| format!("{task}: {why}"))
+        result.map_err(|why| TaskError::Of { task: task.to_string(), source: Box::new(why) })
     }
 }

@@ -23,6 +23,18 @@ pub enum StudyError {
     Nothing(String),
 }
 
+impl StudyError {
+    /// What was asked for is wrong, as `why` says.
+    pub fn input(why: impl ToString) -> Self {
+        Self::Input(why.to_string())
+    }
+
+    /// The reference cannot be used, as `why` says.
+    pub fn reference(why: impl ToString) -> Self {
+        Self::Reference(why.to_string())
+    }
+}
+
 /// A study's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyOutput {

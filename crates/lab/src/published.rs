@@ -1,4 +1,4 @@
-//! Published values, as `configs/published/<study>.toml` holds them: what a publication states, where, and how ours is graded.
+//! Published values, as `published/<study>.toml` of a paper or of `validate/` holds them: what a publication states, where, and how ours is graded.
 //!
 //! In: the text of the file. Out: a [`Published`] with the values, and whatever else the study keeps in its file: parameters of its
 //! runs, margins, overrides by kernel. `[band.NAME]` tables give the tolerance of numbers, each with its reason.

@@ -1,8 +1,9 @@
 //! What a user asks of a study, and which of it the study takes.
 //!
-//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. A row of the
-//! registry declares what its study takes, so that no option is ignored silently.
+//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. The row of a
+//! study declares what it takes, so that no option is ignored silently.
 
+use crate::error::TaskError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ named! {
     }
 }
 
-/// A study: a row of the registry.
+/// A study: a row of a paper's list, or of the list of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
     /// Its name on the command line.
@@ -57,7 +58,7 @@ pub struct Study {
 }
 
 /// Loads the workload that the user named.
-pub type LoadFn = Arc<dyn Fn() -> Result<Workload, String> + Send + Sync>;
+pub type LoadFn = Arc<dyn Fn() -> Result<Workload, TaskError> + Send + Sync>;
 
 /// Settings with this prefix are of the kernel model, not of the machine.
 const MODEL: &str = "workload.";
@@ -115,31 +116,32 @@ impl Study {
     /// # Errors
     /// When an option is not taken or not valid, and whatever the study reports.
     pub fn start(&self, request: &Request) -> Result<StudyOutput, StudyError> {
-        self.check(request).map_err(StudyError::Input)?;
+        self.check(request).map_err(StudyError::input)?;
         (self.run)(request)
     }
 
-    fn check(&self, request: &Request) -> Result<(), String> {
+    fn check(&self, request: &Request) -> Result<(), TaskError> {
         if let Some(option) = request.given().into_iter().find(|option| !self.takes.contains(option)) {
-            return Err(format!("study `{}` does not take {}: {}", self.name, option.flag(), self.otherwise));
+            return Err(format!("study `{}` does not take {}: {}", self.name, option.flag(), self.otherwise).into());
         }
         if let Some((key, _)) = request.set.iter().find(|(key, _)| self.sweeps.contains(&key.as_str())) {
-            return Err(format!("study `{}` sets {key} itself; it does not take --set {key}=..", self.name));
+            return Err(format!("study `{}` sets {key} itself; it does not take --set {key}=..", self.name).into());
         }
         if let Some((key, _)) = request.set.iter().find(|(key, _)| key.starts_with(MODEL) && !self.takes.contains(&StudyOption::Workload)) {
-            return Err(format!("study `{}` does not take --set {key}=..: the parameters of its models are its own", self.name));
+            return Err(format!("study `{}` does not take --set {key}=..: the parameters of its models are its own", self.name).into());
         }
         let machine = request.machine.as_deref().unwrap_or(self.machine);
         if !machine.is_empty() && (request.machine.is_some() || !request.set.is_empty() || request.order.is_some()) {
             let order = request.order.iter().map(|order| ("gpu.sm.order".to_owned(), order.clone()));
             let overrides: Vec<Override> =
                 request.machine_settings().into_iter().chain(order).map(|(key, value)| Override::new(key, value)).collect();
-            request.catalogue.machine(machine, &overrides).map_err(|errors| errors.to_string())?;
+            request.catalogue.machine(machine, &overrides)?;
         }
         request
             .policy
             .iter()
             .try_for_each(|policy| request.catalogue.controller(policy).map(drop).map_err(|why| format!("--policy {policy}: {why}")))
+            .map_err(TaskError::from)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernel models: kernels described as small programs in TOML, generated CTA by CTA from a seed.
 //!
-//! Input: the text of a model (`docs/models.md` describes the format), parameter values, a seed. Output: a [`Workload`](super::Workload) whose
+//! Input: the text of a model (`docs/models.md` describes the format), parameter values, a seed. Output: a [`Workload`](warpshard_workload::Workload) whose
 //! kernels generate each CTA from (seed, kernel, CTA) alone, so the order in which CTAs are requested does not matter.
 //!
 //! Order of work: `text` walks the TOML with positions and refuses what `keys` does not list, `schema` turns it into steps, `expr` parses formulas, `compile` lays

@@ -35,7 +35,7 @@ pub mod timeline;
 
 pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, write_whole};
 pub use summary::{relaxed_words, summary};
 
 #[cfg(test)]

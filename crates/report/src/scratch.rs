@@ -109,6 +109,19 @@ pub(super) fn sweep(parent: &Path) {
     }
 }
 
+/// Writes a file under a temporary name first, so that it is complete or not there.
+///
+/// # Errors
+/// When the system refuses.
+pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = Scratch::new(folder)?;
+    let written = scratch.path().join(name);
+    fs::write(&written, contents)?;
+    fs::rename(written, path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

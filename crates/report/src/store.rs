@@ -22,12 +22,12 @@ struct Stored<T> {
 ///
 /// # Errors
 /// Those of `make`.
-pub fn stored<T: Serialize + DeserializeOwned>(
+pub fn stored<T: Serialize + DeserializeOwned, E>(
     folder: Option<&Path>,
     sources: &str,
     key: &str,
-    make: impl FnOnce() -> Result<T, String>,
-) -> Result<T, String> {
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     let key = format!("{} {sources}\n{key}", warpshard_build::VERSION);
     let mut hasher = FxHasher::default();
     key.hash(&mut hasher);
@@ -65,17 +65,17 @@ mod tests {
     #[test]
     fn a_result_is_simulated_once_per_key() {
         let folder = tempfile::tempdir().unwrap();
-        let get = |of: &str, value: u32| stored(Some(folder.path()), SOURCES, of, || Ok(value));
+        let get = |of: &str, value: u32| stored(Some(folder.path()), SOURCES, of, || Ok::<_, String>(value));
         assert_eq!([get("a", 1), get("a", 2), get("b", 3)], [Ok(1), Ok(1), Ok(3)]);
-        assert_eq!(stored::<u32>(Some(folder.path()), SOURCES, "c", || Err("broken".into())), Err("broken".into()));
+        assert_eq!(stored::<u32, _>(Some(folder.path()), SOURCES, "c", || Err("broken")), Err("broken"));
         assert_eq!(get("c", 4), Ok(4), "a failure is not stored");
-        assert_eq!(stored(Some(folder.path()), SIMULATOR, "a", || Ok(5)), Ok(5), "other sources are another key");
+        assert_eq!(stored(Some(folder.path()), SIMULATOR, "a", || Ok::<_, String>(5)), Ok(5), "other sources are another key");
     }
 
     #[test]
     fn a_file_with_another_key_or_broken_content_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let get = |value: u32| stored(Some(folder.path()), SOURCES, "a", || Ok(value));
+        let get = |value: u32| stored(Some(folder.path()), SOURCES, "a", || Ok::<_, String>(value));
         assert_eq!(get(1), Ok(1));
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         fs::write(&file, r#"{"key":"x","result":9}"#).unwrap();

@@ -10,7 +10,7 @@
 //! each other until the interval is as narrow as asked for (`rounds.rs`): `choice.rs` chooses what the next round simulates, `state.rs` runs it,
 //! and `known.rs` makes the estimates from all rounds.
 //!
-//! What this room does not know: how a launch is simulated, files, terminals.
+//! What this package does not know: how a launch is simulated, files, terminals.
 #![forbid(unsafe_code)]
 
 mod choice;

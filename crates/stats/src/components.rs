@@ -1,4 +1,4 @@
-//! Names of kinds of components that rooms above agree on.
+//! Names of kinds of components that the packages above agree on.
 
 /// What an SM counted for an application, numbered by SM, then application.
 pub const APPLICATION_SM: &str = "sm_application";

@@ -1,11 +1,11 @@
 //! From a plan to its runs, one after the other.
 
-use std::ffi::OsString;
+use warpshard_run::{Cpu, Request, Source};
 
 use super::plan::{Plan, Policies, Workload};
 
 /// One run of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Its number, from 1.
     pub number: usize,
@@ -19,19 +19,36 @@ pub struct Run {
     pub seed: u64,
     /// The keys that differ between runs of the plan, with their values in this one.
     pub changes: Vec<(String, String)>,
-    /// The options of `warpshard run`.
-    options: Vec<String>,
+    /// What the run is asked for.
+    pub request: Request,
 }
 
 impl Run {
-    /// The command line of the run, beginning with `warpshard run`.
-    pub fn arguments(&self) -> Vec<OsString> {
-        ["warpshard", "run"].into_iter().map(OsString::from).chain(self.options.iter().map(OsString::from)).collect()
-    }
-
-    /// The options of the run in one line, for people.
+    /// What the run is asked for in one line, for people: the options of `warpshard run`.
     pub fn line(&self) -> String {
-        self.options.join(" ")
+        let request = &self.request;
+        let mut options = vec![format!("--machine={}", request.machine)];
+        if let Some(source) = &request.workload {
+            let (option, names) = source.named();
+            options.extend(names.iter().map(|name| format!("--{option}={name}")));
+            match source {
+                Source::Program { arch: Some(arch), .. } => options.push(format!("--arch=sm_{arch}")),
+                Source::Applications { once: true, .. } => options.push("--once".to_owned()),
+                _ => {}
+            }
+        }
+        let (cpu, default) = (&request.cpu, Cpu::default());
+        options.extend((!cpu.applications.is_empty()).then(|| format!("--cpu={}", cpu.applications.join(","))));
+        options.extend(request.set.iter().map(|(key, value)| format!("--set={key}={value}")));
+        options.extend(request.policies.iter().map(|policy| format!("--policy={policy}")));
+        options.push(format!("--seed={}", request.seed));
+        options.extend(request.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
+        options.extend(request.lenient.then(|| "--lenient".to_owned()));
+        options.extend(request.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
+        options.extend((cpu.warm != default.warm).then(|| format!("--cpu-warm={}", cpu.warm)));
+        options.extend((cpu.measure != default.measure).then(|| format!("--cpu-measure={}", cpu.measure)));
+        options.extend(request.interval.map(|cycles| format!("--interval={cycles}")));
+        options.join(" ")
     }
 }
 
@@ -88,21 +105,27 @@ impl Plan {
 
     fn one(&self, number: usize, machine: &str, workload: &Workload, policies: &Policies, point: &Point, seed: u64) -> Run {
         let changes: Point = parameters(workload).chain(point.iter().cloned()).collect();
-        let mut options = vec![format!("--machine={machine}")];
-        options.extend_from_slice(&workload.options);
-        options.extend(self.set.0.iter().chain(&changes).map(|(key, value)| format!("--set={key}={value}")));
-        options.extend(policies.0.iter().map(|policy| format!("--policy={policy}")));
-        options.push(format!("--seed={seed}"));
-        options.extend(self.run.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
-        options.extend(self.run.lenient.then(|| "--lenient".to_owned()));
-        options.extend(self.run.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
-        if workload.cpu {
-            options.extend(self.run.cpu_warm.map(|instructions| format!("--cpu-warm={instructions}")));
-            options.extend(self.run.cpu_measure.map(|instructions| format!("--cpu-measure={instructions}")));
+        let mut cpu = Cpu::default();
+        if let Some(names) = &workload.cpu {
+            cpu.applications = names.split(',').map(str::to_owned).collect();
+            cpu.warm = self.run.cpu_warm.unwrap_or(cpu.warm);
+            cpu.measure = self.run.cpu_measure.unwrap_or(cpu.measure);
         }
-        options.extend(self.run.interval.map(|cycles| format!("--interval={cycles}")));
+        let request = Request {
+            machine: machine.to_owned(),
+            workload: Some(workload.source.clone()),
+            set: self.set.0.iter().chain(&changes).cloned().collect(),
+            policies: policies.0.clone(),
+            kernels: self.run.kernels.clone(),
+            cpu,
+            seed,
+            lenient: self.run.lenient,
+            max_cycles: self.run.max_cycles,
+            interval: self.run.interval,
+            ..Request::default()
+        };
         let (machine, workload, policies) = (machine.to_owned(), workload.clone(), policies.0.clone());
-        Run { number, machine, workload, policies, seed, changes, options }
+        Run { number, machine, workload, policies, seed, changes, request }
     }
 }
 
@@ -141,7 +164,7 @@ mod tests {
         );
         assert_eq!((runs[0].seed, runs[1].seed), (1, 2));
         assert_eq!(plan.keys(), ["clocks.core", "clocks.noc", "gpu.sms", "gpu.sm.order", "workload.n"]);
-        assert_eq!(runs[0].arguments()[..3], ["warpshard", "run", "--machine=tiny"]);
+        assert_eq!((runs[0].request.machine.as_str(), runs[0].request.seed), ("tiny", 1));
     }
 
     #[test]
@@ -195,11 +218,11 @@ mod tests {
             ("workloads = [\"a\"]\nname = \"a/b\"", "expected letters, digits"),
             ("workloads = [\"a\"]\n[run]\nthreads = 3", "unknown field `threads`"),
         ] {
-            let problem = Plan::parse("test", text).unwrap_err();
+            let problem = Plan::parse("test", text).unwrap_err().to_string();
             assert!(problem.contains(expected), "{text:?}: {problem}");
         }
         let many: Vec<String> = (0..1001).map(|i| i.to_string()).collect();
         let text = format!("workloads = [\"a\"]\n[grid]\na = [{0}]\nb = [{0}]", many.join(","));
-        assert!(Plan::parse("test", &text).unwrap_err().contains("more than 1000000 runs"));
+        assert!(Plan::parse("test", &text).unwrap_err().to_string().contains("more than 1000000 runs"));
     }
 }

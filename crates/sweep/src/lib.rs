@@ -1,22 +1,32 @@
 //! Sweeps: many runs from one plan.
 //!
-//! Input: a plan file ([`Plan`]). It expands to [`Run`]s, each of which is the options of one `warpshard run`. Results are stored by content in
-//! a [`Store`], so that a sweep that was killed goes on where it was, and collected into one [`Table`]. [`submit`] gives slices of a plan
-//! to batch systems. How a run is simulated is not known here.
+//! Input: a plan file ([`Plan`]). It expands to [`Run`]s, each of which is a request of a run. [`Planned`] checks all of them, simulates several at a
+//! time in this process and stores results by content in a [`Store`], so that a sweep that was killed goes on where it was; they are collected
+//! into one [`Table`]. [`submit`] gives slices of a plan to batch systems.
 #![forbid(unsafe_code)]
 
-mod digest;
+mod error;
+mod execute;
 mod expand;
+mod memory;
 mod plan;
+mod planned;
+mod prepare;
 mod slice;
 mod store;
 pub mod submit;
 mod table;
 mod values;
+mod watch;
 
-pub use digest::{Digest, Digests, Recipe};
+pub use error::SweepError;
+pub use execute::{Done, Limits};
 pub use expand::Run;
+pub use memory::{Bytes, BytesError};
 pub use plan::{Plan, PlanError, Workload};
-pub use slice::Slice;
+pub use planned::{Planned, default_folder};
+pub use slice::{Slice, SliceError};
 pub use store::{Entry, Staging, Store};
 pub use table::Table;
+pub use warpshard_run::Digest;
+pub use watch::Watch;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use warpshard_config::input;
+use warpshard_run::{Source, architecture};
 
 use super::values::{Axes, Keys};
 
@@ -82,10 +83,10 @@ fn default_seeds() -> Vec<u64> {
 pub struct Workload {
     /// What it is called in tables.
     pub name: String,
-    /// The options of `warpshard run` that name it.
-    pub options: Vec<String>,
-    /// Whether the CPU cores have applications.
-    pub cpu: bool,
+    /// What is run.
+    pub source: Source,
+    /// The applications of the CPU cores, as `--cpu` has them; none where there is no such load.
+    pub cpu: Option<String>,
     /// Parameters with their values.
     pub set: Vec<(String, String)>,
 }
@@ -110,31 +111,34 @@ impl TryFrom<WorkloadTable> for Workload {
 
     fn try_from(table: WorkloadTable) -> Result<Self, String> {
         let one = |name: Option<String>| name.map(|name| vec![name]);
-        let named = [("workload", one(table.model)), ("trace", one(table.trace)), ("program", one(table.program)), ("app", table.apps)];
-        let mut named = named.into_iter().filter_map(|(option, names)| names.map(|names| (option, names)));
-        let (Some((option, names)), None) = (named.next(), named.next()) else {
+        let named = [("model", one(table.model)), ("trace", one(table.trace)), ("program", one(table.program)), ("apps", table.apps)];
+        let mut named = named.into_iter().filter_map(|(key, names)| names.map(|names| (key, names)));
+        let (Some((key, names)), None) = (named.next(), named.next()) else {
             return Err("expected one of `model`, `trace`, `program` and `apps`".to_owned());
         };
         if names.is_empty() {
             return Err("`apps` is an empty list".to_owned());
         }
-        if table.arch.is_some() && option != "program" {
+        if table.arch.is_some() && key != "program" {
             return Err("`arch` is for a `program` only".to_owned());
         }
-        if table.once && option != "app" {
+        if table.once && key != "apps" {
             return Err("`once` is for `apps` only".to_owned());
         }
-        if !table.set.0.is_empty() && matches!(option, "trace" | "app") {
-            let which = if option == "app" { "applications have" } else { "a trace has" };
+        if !table.set.0.is_empty() && matches!(key, "trace" | "apps") {
+            let which = if key == "apps" { "applications have" } else { "a trace has" };
             return Err(format!("{which} no parameters that could be `set`"));
         }
-        let mut options: Vec<String> = names.iter().map(|name| format!("--{option}={name}")).collect();
-        options.extend(table.arch.map(|arch| format!("--arch={arch}")));
-        options.extend(table.once.then(|| "--once".to_owned()));
-        options.extend(table.cpu.as_ref().map(|cpu| format!("--cpu={cpu}")));
-        let cpu = table.cpu.is_some();
-        let name = [names, table.cpu.into_iter().collect()].concat().join(" + ");
-        Ok(Self { name, options, cpu, set: table.set.0 })
+        let arch = table.arch.as_deref().map(architecture).transpose().map_err(|error| error.to_string())?;
+        let name = || names[0].clone();
+        let source = match key {
+            "model" => Source::Model(name()),
+            "trace" => Source::Trace(name().into()),
+            "program" => Source::Program { file: name().into(), arch: arch },
+            _ => Source::Applications { apps: names.clone(), once: table.once, alone: false },
+        };
+        let name = [names, table.cpu.iter().cloned().collect()].concat().join(" + ");
+        Ok(Self { name, source, cpu: table.cpu, set: table.set.0 })
     }
 }
 
@@ -149,7 +153,7 @@ impl<'de> Deserialize<'de> for Workload {
             }
 
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Workload, E> {
-                Ok(Workload { name: name.to_owned(), options: vec![format!("--workload={name}")], cpu: false, set: Vec::new() })
+                Ok(Workload { name: name.to_owned(), source: Source::Model(name.to_owned()), cpu: None, set: Vec::new() })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workload, A::Error> {
@@ -191,22 +195,26 @@ impl Plan {
         let problem = |problem: String| PlanError { file: file.clone(), problem };
         let text = input::read_text(path).map_err(|error| problem(format!("the plan cannot be read: {error}")))?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::parse(&name, &text).map_err(problem)
+        Self::parsed(&name, &text).map_err(problem)
     }
 
     /// The text of a plan that a program has made: an object with the keys of plan files.
     ///
     /// # Errors
     /// When a value is none that plan files can have.
-    pub fn text_of(made: &serde_json::Value) -> Result<String, String> {
-        toml::to_string(made).map_err(|error| error.to_string())
+    pub fn text_of(made: &serde_json::Value) -> Result<String, toml::ser::Error> {
+        toml::to_string(made)
     }
 
     /// Reads a plan from its text; `name` is its name where the text gives none.
     ///
     /// # Errors
     /// What is wrong with it, with its line.
-    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        Self::parsed(name, text).map_err(|problem| PlanError { file: name.to_owned(), problem })
+    }
+
+    fn parsed(name: &str, text: &str) -> Result<Self, String> {
         let mut plan: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         if plan.name.is_empty() {
             name.clone_into(&mut plan.name);
@@ -230,7 +238,8 @@ impl Plan {
                 return Err(format!("`{key}` is an empty list, so that there is no run"));
             }
         }
-        if (self.run.cpu_warm.is_some() || self.run.cpu_measure.is_some()) && !self.workloads.iter().any(|workload| workload.cpu) {
+        if (self.run.cpu_warm.is_some() || self.run.cpu_measure.is_some()) && !self.workloads.iter().any(|workload| workload.cpu.is_some())
+        {
             return Err("[run]: `cpu_warm` and `cpu_measure` are for workloads with `cpu`, and there is none".to_owned());
         }
         for zip in &self.zip {

@@ -19,16 +19,18 @@ impl Slice {
     }
 }
 
+/// The text of a slice is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected I/N with 1 <= I <= N, such as 2/8")]
+pub struct SliceError;
+
 impl FromStr for Slice {
-    type Err = String;
+    type Err = SliceError;
 
     /// "2/8": the second of eight.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SliceError> {
         let parts = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
-        parts
-            .filter(|(index, of)| (1..=*of).contains(index))
-            .map(|(index, of)| Self { index, of })
-            .ok_or_else(|| "expected I/N with 1 <= I <= N, such as 2/8".to_owned())
+        parts.filter(|(index, of)| (1..=*of).contains(index)).map(|(index, of)| Self { index, of }).ok_or(SliceError)
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use warpshard_report::{FolderError, ResultFile, Scratch};
 
-use super::digest::Digest;
+use warpshard_run::Digest;
 
 /// A sweep's folder.
 #[derive(Debug)]

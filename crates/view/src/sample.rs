@@ -1,4 +1,4 @@
-//! A made-up result folder for the tests of this room.
+//! A made-up result folder for the tests of this package.
 
 use std::fs;
 use std::path::Path;

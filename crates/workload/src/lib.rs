@@ -1,5 +1,5 @@
-//! Where instructions come from: recorded SASS traces and kernel models, decoded into compact streams; for CPU cores,
-//! recorded memory traces and profiles.
+//! The form of a workload: kernels, CTAs and launches, with instructions decoded into compact streams. Recorded traces, kernel models and
+//! programs all take this form.
 //!
 //! A [`Workload`] is a list of commands over kernels; a [`Kernel`] hands out its CTAs one by one, decoded, as
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.

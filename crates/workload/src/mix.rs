@@ -32,6 +32,8 @@ pub enum MixError {
     Many(usize),
 }
 
+impl std::error::Error for MixError {}
+
 impl fmt::Display for MixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

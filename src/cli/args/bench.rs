@@ -8,7 +8,7 @@ use super::TraceSetArgs;
 
 /// Options of `bench`.
 #[derive(Args, Debug)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// Numbers of worker threads; speed-ups are over the first.
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "1,2")]
     pub threads: Vec<NonZeroU32>,

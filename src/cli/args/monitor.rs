@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// An address with a port; a port alone is one of the loopback address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MonitorAddress(pub SocketAddr);
+pub(crate) struct MonitorAddress(pub SocketAddr);
 
 impl FromStr for MonitorAddress {
     type Err = String;

@@ -4,20 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::key_value;
+use warpshard_run::architecture;
 
-/// Reads `sm_70` as 70.
-///
-/// # Errors
-/// When it is of no such form.
-pub fn architecture(text: &str) -> Result<u32, String> {
-    let digits = text.strip_prefix("sm_").filter(|digits| (2..=3).contains(&digits.len()));
-    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| "an architecture is written as sm_70".to_owned())
-}
+use super::key_value;
 
 /// Options of `compile`.
 #[derive(Args, Debug)]
-pub struct CompileArgs {
+pub(crate) struct CompileArgs {
     /// CUDA C device code (.cu), or a cubin.
     #[arg(value_name = "FILE")]
     pub source: PathBuf,
@@ -40,7 +33,7 @@ pub struct CompileArgs {
 
 /// Options of `exec`.
 #[derive(Args, Debug)]
-pub struct ExecArgs {
+pub(crate) struct ExecArgs {
     /// The launch file.
     #[arg(value_name = "FILE")]
     pub program: PathBuf,
@@ -63,7 +56,7 @@ pub struct ExecArgs {
 
 /// Options of `record`.
 #[derive(Args, Debug)]
-pub struct RecordArgs {
+pub(crate) struct RecordArgs {
     /// The launch file.
     #[arg(value_name = "FILE")]
     pub program: PathBuf,

@@ -21,7 +21,7 @@ Examples:
 /// Options of `compare`.
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Result folders of runs.
     #[arg(required = true, num_args = 2.., value_name = "DIR")]
     pub runs: Vec<PathBuf>,
@@ -52,7 +52,7 @@ Example:
 /// Options of `report`.
 #[derive(Args, Debug)]
 #[command(after_help = REPORT_HELP)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Result folder of a run.
     #[arg(value_name = "DIR")]
     pub run: PathBuf,
@@ -66,7 +66,7 @@ pub struct ReportArgs {
 
 /// Options of `completions`.
 #[derive(Args, Debug)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
@@ -74,7 +74,7 @@ pub struct CompletionsArgs {
 
 /// Options of `man`.
 #[derive(Args, Debug)]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// Folder to write the pages into.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

@@ -21,7 +21,7 @@ Examples:
 /// Options of `cpu`.
 #[derive(Args, Debug)]
 #[command(after_help = CPU_HELP)]
-pub struct CpuArgs {
+pub(crate) struct CpuArgs {
     /// Memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
     #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
     pub trace: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub struct CpuArgs {
 
 impl CpuArgs {
     /// Whether the core has its private caches.
-    pub fn caches(&self) -> bool {
+    pub(crate) fn caches(&self) -> bool {
         self.profile.is_some() || self.unfiltered
     }
 }
@@ -77,7 +77,7 @@ Examples:
 /// Options of `dram`.
 #[derive(Args, Debug)]
 #[command(after_help = DRAM_HELP)]
-pub struct DramArgs {
+pub(crate) struct DramArgs {
     /// DRAM device. An unknown name lists all.
     #[arg(long, value_name = "NAME", default_value = "gddr6-14g", value_parser = standard)]
     pub standard: &'static Standard,
@@ -115,7 +115,7 @@ pub struct DramArgs {
 
 /// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
+pub(crate) enum OnOff {
     /// On.
     On,
     /// Off.
@@ -124,7 +124,7 @@ pub enum OnOff {
 
 /// A controller's policy by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ControllerName {
+pub(crate) enum ControllerName {
     /// Ramulator 2.1: FR-FCFS that protects row hits, queues of 64.
     Ramulator2,
     /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
@@ -165,7 +165,7 @@ Examples:
 /// Options of `noc`.
 #[derive(Args, Debug)]
 #[command(after_help = NOC_HELP)]
-pub struct NocArgs {
+pub(crate) struct NocArgs {
     /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
     #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::super::noc::topology)]
     pub topology: Topology,

@@ -6,7 +6,7 @@ use warpshard_sample::Options;
 
 /// Whether a run is sampled.
 #[derive(Args, Clone, Debug, Default)]
-pub struct SamplingArgs {
+pub(crate) struct SamplingArgs {
     /// Simulate a sample of the launches and estimate the rest, with intervals (docs/sampling.md): error=4%, confidence=95%, seed=1, warm=0
     /// launches before each measured one, least=4 measured launches of each kernel, inside=on to simulate only parts of long launches, caches=on
     /// to give the LLC what skipped launches leave there. All results are then estimates and marked so.
@@ -25,7 +25,7 @@ pub struct SamplingArgs {
 
 /// What a sampled run aims at, and the words in which it was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampling {
+pub(crate) struct Sampling {
     /// As given.
     pub text: String,
     /// As read.

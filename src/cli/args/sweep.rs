@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use warpshard_sweep::Slice;
+use warpshard_sweep::{Bytes, Slice};
 
 const SWEEP_HELP: &str = "\
 A plan is a TOML file that names machines, workloads, policies and changes; every combination is a run (docs/sweeps.md):
@@ -30,7 +29,7 @@ Examples:
 /// Options of `sweep`.
 #[derive(Args, Debug)]
 #[command(after_help = SWEEP_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct SweepArgs {
+pub(crate) struct SweepArgs {
     /// What else to do with a plan.
     #[command(subcommand)]
     pub command: Option<SweepCommand>,
@@ -63,14 +62,14 @@ pub struct SweepArgs {
 
 /// What else can be done with a plan.
 #[derive(Debug, Subcommand)]
-pub enum SweepCommand {
+pub(crate) enum SweepCommand {
     /// Give slices of a plan to a batch system, and collect them at the end.
     Submit(SubmitArgs),
 }
 
 /// A batch system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BatchSystem {
+pub(crate) enum BatchSystem {
     /// Slurm: an array job, and a job that collects.
     Slurm,
     /// HyperQueue: a script that submits an array, waits for it and collects.
@@ -79,7 +78,7 @@ pub enum BatchSystem {
 
 /// Options of `sweep submit`.
 #[derive(Args, Debug)]
-pub struct SubmitArgs {
+pub(crate) struct SubmitArgs {
     /// Plan file (.toml).
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
@@ -110,43 +109,4 @@ pub struct SubmitArgs {
     /// Further options of the batch system's command, after --.
     #[arg(last = true, value_name = "OPTION")]
     pub options: Vec<String>,
-}
-
-/// A size in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bytes(pub u64);
-
-impl FromStr for Bytes {
-    type Err = String;
-
-    /// "8GiB", "512 MiB", "2GB".
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected a size such as 8GiB, 512MiB or 2GB".to_owned();
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
-            "kib" => 1 << 10,
-            "mib" => 1 << 20,
-            "gib" => 1 << 30,
-            "tib" => 1 << 40,
-            "mb" => 1_000_000,
-            "gb" => 1_000_000_000,
-            _ => return Err(wrong()),
-        };
-        let amount: f64 = digits.trim().parse().map_err(|_| wrong())?;
-        let bytes = amount * scale as f64;
-        if bytes.is_finite() && bytes >= 1.0 { Ok(Self(bytes as u64)) } else { Err(wrong()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(["8GiB", "1.5 MiB", "2GB"].map(|text| text.parse()), [Ok(Bytes(8 << 30)), Ok(Bytes(3 << 19)), Ok(Bytes(2_000_000_000))]);
-        for wrong in ["8", "GiB", "-1GiB", "0GiB", "8 GB B", "nanGiB"] {
-            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
-        }
-    }
 }

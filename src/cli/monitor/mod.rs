@@ -11,11 +11,11 @@ mod state;
 use std::path::Path;
 
 use super::args::MonitorAddress;
-#[cfg(not(feature = "monitor"))]
-use super::exit::Exit;
-use super::exit::Failure;
+use super::failure::Failure;
 #[cfg(not(feature = "monitor"))]
 use warpshard_chip::Live;
+#[cfg(not(feature = "monitor"))]
+use warpshard_run::Exit;
 
 #[cfg(feature = "monitor")]
 pub(super) use server::{Bound, Served};

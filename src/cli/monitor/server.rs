@@ -20,7 +20,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::oneshot;
 
-use super::super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::super::failure::Failure;
 use super::super::output;
 use super::state::State;
 use warpshard_chip::{Live, Wish};

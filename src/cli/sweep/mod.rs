@@ -1,13 +1,7 @@
 //! `warpshard sweep`: all runs of a plan, in this process or by a batch system, and their table.
 
-mod execute;
-pub(super) mod inputs;
-mod memory;
-mod planned;
-mod prepare;
 mod progress;
 mod submit;
-mod watch;
 
 use std::path::Path;
 
@@ -15,27 +9,15 @@ use warpshard_sync::StopFlag;
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::text::{counted, printable};
-use warpshard_sweep::{Entry, Plan, PlanError, Slice};
+use warpshard_sweep::{Done, Entry, Limits, Plan, Planned, Slice};
+
+use crate::catalogue;
 
 use super::args::{SweepArgs, SweepCommand};
-use super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::failure::Failure;
 use super::{interrupt, output};
-
-pub use execute::{Done, Limits};
-pub use planned::Planned;
-pub use watch::Watch;
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        Self::new(Exit::Config, error)
-    }
-}
-
-impl From<NoParquet> for Failure {
-    fn from(error: NoParquet) -> Self {
-        Self::new(Exit::Usage, format!("--parquet: {error}"))
-    }
-}
 
 /// Simulates, lists, collects or submits the runs of a plan.
 ///
@@ -50,7 +32,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
         NoParquet::check()?;
     }
     let plan = Plan::read(args.plan.as_deref().unwrap_or(Path::new("")))?;
-    let planned = Planned::new(&plan, args.out.as_deref())?;
+    let planned = Planned::new(catalogue(), &plan, args.out.as_deref())?;
     planned.warnings().iter().for_each(|warning| output::warn(warning));
     if args.list {
         return list(&planned, args.slice);
@@ -81,7 +63,7 @@ fn simulate(planned: &Planned, args: &SweepArgs) -> Result<Done, Failure> {
         },
     );
     let limits = Limits { jobs: args.jobs.map(std::num::NonZero::get), memory: args.memory };
-    planned.simulate(args.slice, limits, &stop, Box::new(progress::Line::new()))
+    Ok(planned.simulate(args.slice, limits, &stop, Box::new(progress::Line::new()))?)
 }
 
 fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpshard_report::text::seconds;
 
 use super::super::output;
-use super::watch::Watch;
+use warpshard_sweep::Watch;
 
 /// Time between two lines where standard error is not a terminal.
 const QUIET: Duration = Duration::from_secs(60);

@@ -6,14 +6,14 @@ use std::process::Command;
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::text::counted;
-use warpshard_sweep::Plan;
 use warpshard_sweep::submit::{Job, slices};
+use warpshard_sweep::{Plan, Planned, default_folder};
 
 use super::super::args::{BatchSystem, SubmitArgs};
-use super::super::exit::{Exit, Failure};
+use warpshard_run::Exit;
+
+use super::super::failure::Failure;
 use super::super::output;
-use super::Planned;
-use super::planned::folder;
 
 /// Checks the plan, writes the scripts, and submits them.
 ///
@@ -24,9 +24,9 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         NoParquet::check()?;
     }
     let plan = Plan::read(&args.plan)?;
-    let out = folder(args.out.as_deref(), &plan);
+    let out = args.out.clone().unwrap_or_else(|| default_folder(&plan));
     // A plan that is wrong is found now, and not by a thousand tasks.
-    let planned = Planned::new(&plan, Some(&out))?;
+    let planned = Planned::new(crate::catalogue(), &plan, Some(&out))?;
     planned.warnings().iter().for_each(|warning| output::warn(warning));
     let runs = planned.runs().count();
     let here =

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use warpshard_lab::error::TaskError;
 
 use super::super::Traces;
 use super::super::reference::LeftOut;
@@ -46,7 +47,7 @@ struct Files {
 /// When results differ ([`StudyError::Differs`]), or no trace could be run.
 pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
     let overrides: Vec<Override> = traces.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
-    let machine = traces.catalogue.machine(traces.machine, &overrides).map_err(|errors| StudyError::Input(errors.to_string()))?.machine;
+    let machine = traces.catalogue.machine(traces.machine, &overrides).map_err(StudyError::input)?.machine;
     let mut output = StudyOutput::new("bench-check", format!("the same bytes for every way of running on {}", machine.name));
     output.columns(&["trace", "class", "cycles", "ways of running", "differences"]);
     let (mut checked, mut left_out) = (0, LeftOut::default());
@@ -55,7 +56,7 @@ pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckO
             |folder: PathBuf| warpshard_trace::load(&folder, &warpshard_trace::TraceOptions::default()).map_err(|error| error.to_string());
         let Some(workload) = left_out.found(
             trace,
-            crate::trace_folder(references, &traces.cache, trace).and_then(|folder| folder.map(load).transpose()),
+            crate::trace_folder(references, &traces.cache, trace).and_then(|folder| folder.map(load).transpose().map_err(TaskError::from)),
             &mut output,
         ) else {
             continue;
@@ -96,8 +97,8 @@ fn check(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: O
     Ok((ways.len() + 1, base.cycles))
 }
 
-fn files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<Files, String> {
-    let result = simulate(machine, workload, options).map_err(|error| error.to_string())?;
+fn files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<Files, TaskError> {
+    let result = simulate(machine, workload, options)?;
     let facts = RunFacts::of(machine, &workload.name, 1);
     let named = [
         ("stats.json", json::stats(&facts, &result.outcome)),

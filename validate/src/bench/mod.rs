@@ -8,6 +8,7 @@ mod set;
 mod sizes;
 
 use std::path::{Path, PathBuf};
+use warpshard_lab::error::TaskError;
 
 use super::reference::{LeftOut, native_trace};
 use super::{TraceRun, Traces};
@@ -204,7 +205,7 @@ fn describe_costs(samples: &[(&str, Sample)], output: &mut StudyOutput) {
 }
 
 /// Median seconds and the run of the median for each thread count.
-fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<Vec<(usize, f64, TraceRun)>, String> {
+fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<Vec<(usize, f64, TraceRun)>, TaskError> {
     let mut runs: Vec<Vec<TraceRun>> = vec![Vec::new(); options.threads.len()];
     for _ in 0..options.runs.max(1) {
         for (of_count, &threads) in runs.iter_mut().zip(&options.threads) {
@@ -216,7 +217,7 @@ fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result
         let median = median(&seconds).unwrap_or(f64::NAN);
         let nearest =
             of_count.into_iter().min_by(|a, b| (a.simulate_seconds - median).abs().total_cmp(&(b.simulate_seconds - median).abs()));
-        nearest.map(|run| (median, run)).ok_or_else(|| "no run".to_owned())
+        nearest.map(|run| (median, run)).ok_or_else(|| TaskError::from("no run"))
     };
     runs.into_iter()
         .zip(&options.threads)

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use warpshard_lab::error::TaskError;
 
 use super::super::reference::LeftOut;
 use super::set::{Class, STANDARD_SET};
@@ -37,7 +38,7 @@ pub(super) struct Process<'a> {
 /// # Errors
 /// When the reference's results cannot be read or no trace ran.
 pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
-    let rows = crate::accel_sim_results(process.references, process.configuration).map_err(StudyError::Reference)?.rows;
+    let rows = crate::accel_sim_results(process.references, process.configuration).map_err(StudyError::reference)?.rows;
     let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
     let title = format!("whole process on {}, from text, against {}", process.machine, process.configuration);
     let mut output = StudyOutput::new("bench-process", title);
@@ -96,8 +97,8 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
 }
 
 /// Median seconds of a process that runs the trace.
-fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, String> {
-    let out = tempfile::tempdir().map_err(|error| error.to_string())?;
+fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, TaskError> {
+    let out = tempfile::tempdir()?;
     let mut all = Vec::new();
     for run in 0..process.runs.max(1) {
         let mut command = Command::new(program);
@@ -106,11 +107,11 @@ fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -
         // Captured traces of errors cost time that no user pays.
         command.env_remove("RUST_BACKTRACE").stdout(Stdio::null()).stderr(Stdio::null());
         let begun = Instant::now();
-        let status = command.status().map_err(|error| error.to_string())?;
+        let status = command.status()?;
         all.push(begun.elapsed().as_secs_f64());
         if !status.success() {
-            return Err(format!("the run ended with {status}"));
+            return Err(format!("the run ended with {status}").into());
         }
     }
-    median(&all).ok_or_else(|| "no run".to_owned())
+    median(&all).ok_or_else(|| "no run".to_owned()).map_err(TaskError::from)
 }

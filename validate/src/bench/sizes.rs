@@ -4,6 +4,7 @@
 //! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
 
 use std::sync::Arc;
+use warpshard_lab::error::TaskError;
 
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Machine, Override};
@@ -68,7 +69,7 @@ const TILE: u32 = 64;
 /// A workload that grows with the machine.
 struct Case {
     name: &'static str,
-    workload: fn(sms: u32) -> Result<Workload, String>,
+    workload: fn(sms: u32) -> Result<Workload, TaskError>,
 }
 
 const CASES: [Case; 6] = [
@@ -97,7 +98,7 @@ const CASES: [Case; 6] = [
 ///
 /// # Errors
 /// When there is no such case, or its model is wrong.
-pub(super) fn workload(case: &str, sms: u32) -> Result<Workload, String> {
+pub(super) fn workload(case: &str, sms: u32) -> Result<Workload, TaskError> {
     let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
     (case.workload)(sms)
 }
@@ -108,13 +109,13 @@ fn near_square(tiles: u32) -> (u32, u32) {
     (rows, tiles / rows)
 }
 
-fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
-    Model::from_text(name, text, 1, parameters).map(|model| model.workload()).map_err(|error| error.to_string())
+fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, TaskError> {
+    Model::from_text(name, text, 1, parameters).map(|model| model.workload()).map_err(TaskError::from)
 }
 
-fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, String> {
+fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, TaskError> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
-    builtin(name, 1, &parameters).map_err(|error| error.to_string())
+    builtin(name, 1, &parameters).map_err(TaskError::from)
 }
 
 /// Partitions of a machine of `sms` SMs that has as much memory per SM as `of` with its own; a power of two.
@@ -147,12 +148,12 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
             let partitions = partitions(sms, &base);
             let sized = [("gpu.sms".to_owned(), sms.to_string()), ("mem.map.partitions".to_owned(), partitions.to_string())];
             let machine = load(machine, overrides, &sized)?;
-            let workload = Arc::new((case.workload)(sms).map_err(StudyError::Input)?);
+            let workload = Arc::new((case.workload)(sms).map_err(StudyError::input)?);
             let ctas: u32 = workload.kernels.iter().map(|kernel| kernel.info.ctas()).sum();
             let mut seconds = Vec::new();
             let mut measured = (0, 0);
             for _ in 0..runs.max(1) {
-                let result = simulate(&machine, &workload, RunOptions::default()).map_err(|error| StudyError::Input(error.to_string()))?;
+                let result = simulate(&machine, &workload, RunOptions::default()).map_err(StudyError::input)?;
                 seconds.push(result.host.simulate_seconds);
                 let issued =
                     result.outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS));
@@ -184,7 +185,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
 
 pub(super) fn load(machine: &str, overrides: &[(String, String)], more: &[(String, String)]) -> Result<Machine, StudyError> {
     let overrides: Vec<Override> = overrides.iter().chain(more).map(|(key, value)| Override::new(key, value)).collect();
-    Machine::load(machine, &overrides).map(|loaded| loaded.machine).map_err(|errors| StudyError::Input(errors.to_string()))
+    Machine::load(machine, &overrides).map(|loaded| loaded.machine).map_err(StudyError::input)
 }
 
 #[cfg(test)]

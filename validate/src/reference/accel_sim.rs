@@ -1,6 +1,7 @@
 //! What Accel-Sim measured on the recorded and generated traces.
 
 use std::collections::BTreeSet;
+use warpshard_lab::error::TaskError;
 
 use super::Measured;
 use warpshard_lab::reference::{References, Table};
@@ -65,11 +66,11 @@ const COLUMNS: [&str; 14] = [
 ///
 /// # Errors
 /// When the table cannot be read, lacks a column, or holds nothing of that configuration; a message for the user.
-pub fn accel_sim_results(references: &References, configuration: &str) -> Result<AccelSimResults, String> {
+pub fn accel_sim_results(references: &References, configuration: &str) -> Result<AccelSimResults, TaskError> {
     rows_of(&Measured::AccelSim.table(references, &COLUMNS)?, configuration)
 }
 
-fn rows_of(table: &Table, configuration: &str) -> Result<AccelSimResults, String> {
+fn rows_of(table: &Table, configuration: &str) -> Result<AccelSimResults, TaskError> {
     let (mut rows, mut failed, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
     for row in table.rows() {
         if row.text("config") != configuration {
@@ -101,7 +102,8 @@ fn rows_of(table: &Table, configuration: &str) -> Result<AccelSimResults, String
             "{}: there is nothing of the configuration `{configuration}`, only of {}; `study` takes one of them as --configuration",
             table.name(),
             others.join(", ")
-        ));
+        )
+        .into());
     }
     Ok(AccelSimResults { rows, failed })
 }
@@ -117,7 +119,7 @@ mod tests {
         let AccelSimResults { rows, failed } = rows_of(&table, "B").unwrap();
         assert_eq!((rows[0].net_cycles, rows[0].l1_misses, rows.len(), failed.len()), (1000, 2, 1, 0));
         assert_eq!(rows_of(&table, "A").unwrap(), AccelSimResults { rows: Vec::new(), failed: vec!["gen-a".to_owned()] });
-        let error = rows_of(&table, "C").unwrap_err();
+        let error = rows_of(&table, "C").unwrap_err().to_string();
         assert!(error.ends_with("nothing of the configuration `C`, only of A, B; `study` takes one of them as --configuration"), "{error}");
     }
 }

@@ -7,6 +7,7 @@ mod accel_sim;
 mod traces;
 
 use warpshard_base::named;
+use warpshard_lab::error::TaskError;
 use warpshard_lab::reference::{References, Table};
 
 pub use accel_sim::{AccelSimResults, ReferenceRow, accel_sim_results};
@@ -43,7 +44,7 @@ impl Measured {
     ///
     /// # Errors
     /// When the table cannot be read or lacks a column; a message for the user.
-    pub(crate) fn table(self, references: &References, columns: &[&str]) -> Result<Table, String> {
+    pub(crate) fn table(self, references: &References, columns: &[&str]) -> Result<Table, TaskError> {
         references.table(self.path(), self.built_in(), columns)
     }
 }
@@ -61,7 +62,7 @@ mod tests {
         let rows = |measured: Measured| measured.table(&references, &[]).unwrap().rows().count();
         assert_eq!(rows(Measured::BoardPower), 1);
         assert_eq!(rows(Measured::Ramulator2), Measured::Ramulator2.table(&References::default(), &[]).unwrap().rows().count());
-        let absent = References::in_folder(&folder.path().join("absent")).unwrap_err();
+        let absent = References::in_folder(&folder.path().join("absent")).unwrap_err().to_string();
         assert!(absent.contains("there is no folder") && absent.contains("--reference"), "{absent}");
     }
 

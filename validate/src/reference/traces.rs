@@ -1,6 +1,7 @@
 //! Where a trace comes from: a folder of recorded traces, the generator, or a program that is executed.
 
 use std::path::{Path, PathBuf};
+use warpshard_lab::error::TaskError;
 
 use warpshard_program::Program;
 use warpshard_trace::SyntheticKernel;
@@ -25,13 +26,13 @@ const EXECUTED: &[Executed] = &[
 
 impl Executed {
     /// Executes the program and writes its trace into `folder`.
-    fn write_to(&self, folder: &Path) -> Result<(), String> {
+    fn write_to(&self, folder: &Path) -> Result<(), TaskError> {
         let file = Path::new(self.file);
         if !file.is_file() {
-            return Err(format!("there is no `{}` here; the trace is recorded in the folder of the project's sources", self.file));
+            return Err(format!("there is no `{}` here; the trace is recorded in the folder of the project's sources", self.file).into());
         }
         let parameters: Vec<_> = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
-        let program = Program::load(file, Some(70), &parameters).map_err(|error| error.to_string())?;
+        let program = Program::load(file, Some(70), &parameters)?;
         program.record(folder).map_err(|error| format!("cannot record {}: {error}", self.file))?;
         Ok(())
     }
@@ -42,7 +43,7 @@ impl Executed {
 ///
 /// # Errors
 /// When it cannot be written; a message for the user.
-pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Result<Option<PathBuf>, String> {
+pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Result<Option<PathBuf>, TaskError> {
     if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED.iter().find(|executed| executed.name == name)) {
         let parameters: String = executed.parameters.iter().map(|(name, value)| format!("-{name}{value}")).collect();
         let folder = cache.join(format!("{trace}{parameters}"));
@@ -69,7 +70,7 @@ pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Resul
 ///
 /// # Errors
 /// When it cannot be converted; a message for the user.
-pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, TaskError> {
     let path = cache.join("native").join(format!("{trace}.wst"));
     let changed = |path: &Path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
     if changed(&path).is_some_and(|converted| changed(&folder.join("kernelslist.g")).is_some_and(|list| list <= converted)) {
@@ -79,8 +80,7 @@ pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<P
     let parent = cache.join("native");
     std::fs::create_dir_all(&parent).map_err(unwritable)?;
     let mut partial = tempfile::NamedTempFile::new_in(&parent).map_err(unwritable)?;
-    warpshard_trace::to_native(folder, &mut partial, true, &warpshard_trace::TraceOptions::default(), &mut |_| true)
-        .map_err(|error| error.to_string())?;
+    warpshard_trace::to_native(folder, &mut partial, true, &warpshard_trace::TraceOptions::default(), &mut |_| true)?;
     partial.persist(&path).map_err(|error| unwritable(error.error))?;
     Ok(path)
 }
@@ -95,7 +95,7 @@ impl LeftOut {
     }
 
     /// What was made of a trace. One that is not there is left out, and why one failed is noted.
-    pub(crate) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, String>, output: &mut StudyOutput) -> Option<T> {
+    pub(crate) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, TaskError>, output: &mut StudyOutput) -> Option<T> {
         match made {
             Ok(Some(found)) => return Some(found),
             Ok(None) => self.add(trace),

@@ -5,6 +5,7 @@
 
 mod table;
 
+use crate::error::TaskError;
 use std::path::{Path, PathBuf};
 
 pub use table::Table;
@@ -35,12 +36,12 @@ impl References {
     ///
     /// # Errors
     /// When there is no such folder; a message for the user.
-    pub fn in_folder(folder: &Path) -> Result<Self, String> {
+    pub fn in_folder(folder: &Path) -> Result<Self, TaskError> {
         if folder.is_dir() {
             return Ok(Self { folder: folder.to_owned(), replaces: true });
         }
         let why = format!("--reference: there is no folder `{}`", folder.display());
-        Err(format!("{why}; without the option, the built-in figures and generated traces are used"))
+        Err(format!("{why}; without the option, the built-in figures and generated traces are used").into())
     }
 
     /// A file or folder of the references, such as a recorded trace, if it is there.
@@ -57,7 +58,7 @@ impl References {
     ///
     /// # Errors
     /// When the table cannot be read or lacks a column; a message for the user.
-    pub fn table(&self, path: &str, (name, text): (&str, &str), columns: &[&str]) -> Result<Table, String> {
+    pub fn table(&self, path: &str, (name, text): (&str, &str), columns: &[&str]) -> Result<Table, TaskError> {
         let path = self.folder.join(path);
         if self.replaces && path.exists() {
             let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;

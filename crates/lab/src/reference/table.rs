@@ -1,5 +1,6 @@
 //! Tables of comma-separated values: lines that begin with `#` are comments, the first other line names the columns.
 
+use crate::error::TaskError;
 use std::str::FromStr;
 
 use csv::StringRecord;
@@ -21,14 +22,14 @@ pub struct Row<'a> {
 
 impl Table {
     /// Reads a table that must have these columns; `name` is what messages call it.
-    pub fn parse(name: &str, text: &str, columns: &[&str]) -> Result<Self, String> {
+    pub fn parse(name: &str, text: &str, columns: &[&str]) -> Result<Self, TaskError> {
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
         let broken = |error: csv::Error| format!("{name}: {error}");
         let header = reader.headers().map_err(broken)?.iter().map(str::to_owned).collect::<Vec<_>>();
         let rows = reader.records().collect::<Result<_, _>>().map_err(broken)?;
         let table = Self { name: name.to_owned(), columns: header, rows };
         match columns.iter().find(|column| table.column(column).is_none()) {
-            Some(missing) => Err(format!("{name}: there is no column `{missing}`, only {}", table.columns.join(", "))),
+            Some(missing) => Err(format!("{name}: there is no column `{missing}`, only {}", table.columns.join(", ")).into()),
             None => Ok(table),
         }
     }
@@ -55,8 +56,8 @@ impl<'a> Row<'a> {
     }
 
     /// The cell of a column as a number.
-    pub fn number<T: FromStr>(self, column: &str) -> Result<T, String> {
-        self.text(column).trim().parse().map_err(|_| self.wrong(column, "a number"))
+    pub fn number<T: FromStr>(self, column: &str) -> Result<T, TaskError> {
+        self.text(column).trim().parse().map_err(|_| self.wrong(column, "a number")).map_err(TaskError::from)
     }
 
     /// A message about a cell that is not what was expected.
@@ -73,10 +74,11 @@ mod tests {
     #[test]
     fn a_missing_column_and_a_cell_that_is_no_number_are_named_with_their_line() {
         let text = "# a comment\nname,cycles\na,1\nb,many\nc\n";
-        let error = Table::parse("t.csv", text, &["name", "seconds"]).unwrap_err();
+        let error = Table::parse("t.csv", text, &["name", "seconds"]).unwrap_err().to_string();
         assert_eq!(error, "t.csv: there is no column `seconds`, only name, cycles");
         let table = Table::parse("t.csv", text, &["name", "cycles"]).unwrap();
-        let cycles: Vec<Result<u64, String>> = table.rows().map(|row| row.number("cycles")).collect();
+        let number = |row: Row<'_>| row.number("cycles").map_err(|error| error.to_string());
+        let cycles: Vec<Result<u64, String>> = table.rows().map(number).collect();
         assert_eq!(cycles[0], Ok(1));
         assert_eq!(cycles[1], Err("t.csv: line 4: `cycles` is `many`, expected a number".to_owned()));
         assert_eq!(cycles[2], Err("t.csv: line 5: `cycles` is ``, expected a number".to_owned()));

@@ -15,8 +15,8 @@ const IDLE: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "sta
 /// All warps wait for memory, or for a way to it.
 const WAITING: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
 
-/// The parameters of [`DynCta`], with the values of the paper's Table 3. "Managing GPU Concurrency in Heterogeneous Architectures"
-/// runs DYNCTA "after tuning its parameters" (Section 6) and names no values.
+/// The parameters of [`DynCta`], with the values of the paper's Table 3. Kayiran et al., MICRO 2014,
+/// run DYNCTA "after tuning its parameters" (Section 6) and name no values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {

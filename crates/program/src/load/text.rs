@@ -59,7 +59,7 @@ fn meant(message: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// The committed schema is made from the types: `UPDATE_DOCS=1 cargo test --lib launch_schema` writes it.
+    /// The committed schema is made from the types: `UPDATE_DOCS=1 cargo test -p warpshard-program launch_schema` writes it.
     #[test]
     fn the_launch_schema_is_that_of_the_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/launch.schema.json");

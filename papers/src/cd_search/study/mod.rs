@@ -12,6 +12,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+use warpshard_lab::error::TaskError;
 use std::path::Path;
 
 use warpshard_lab::request::Request;
@@ -54,7 +55,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if !Path::new("programs").is_dir() {
         return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
     }
-    let configuration = configuration(request.configuration.as_deref()).map_err(StudyError::Input)?;
+    let configuration = configuration(request.configuration.as_deref()).map_err(StudyError::input)?;
     let parameters = &published().own.parameters;
     let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };
     let groups = match configuration {
@@ -80,7 +81,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut members: Members = groups.iter().flatten().copied().collect();
     members.sort_unstable();
     members.dedup();
-    let sms = sms(&sharing(&members, None)).map_err(StudyError::Input)?;
+    let sms = sms(&sharing(&members, None)).map_err(StudyError::input)?;
     let half = format!("static_limit:cores={}", sms / 2);
     let lab = request.lab();
     if configuration == Configuration::Classes {
@@ -91,7 +92,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
         .chain(groups.iter().flat_map(|group| [None, Some("cd_search".to_owned())].map(|policy| sharing(group, policy))))
         .collect();
-    let taken = lab.all(&alone).map_err(StudyError::Input)?;
+    let taken = lab.all(&alone).map_err(StudyError::input)?;
     let (alone, together) = taken.split_at(2 * members.len());
     let alone: Vec<Alone> = members
         .iter()
@@ -123,7 +124,7 @@ fn classify(
 ) -> Result<StudyOutput, StudyError> {
     let profile = |group| Sharing { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
     let tasks: Vec<Sharing> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
-    let mut alone = lab.all(&tasks).map_err(StudyError::Input)?;
+    let mut alone = lab.all(&tasks).map_err(StudyError::input)?;
     let together = alone.split_off(members.len());
     let classified: Vec<Classified> = groups.into_iter().zip(together).map(|(members, run)| Classified { members, run }).collect();
     let utilisation: Vec<(usize, f64)> = members.iter().zip(&alone).map(|(app, run)| (*app, run.dram_utilisation())).collect();
@@ -149,7 +150,7 @@ fn fix(
             Some(sharing(&group.members, Some(format!("static_partition:sms=[{}]", sms.join(",")))))
         })
         .collect();
-    let mut fixed = lab.all(&tasks).map_err(StudyError::Input)?.into_iter();
+    let mut fixed = lab.all(&tasks).map_err(StudyError::input)?.into_iter();
     for (group, _) in groups.iter_mut().zip(&partitions).filter(|(_, partition)| partition.is_some()) {
         group.fixed = fixed.next();
     }
@@ -167,22 +168,22 @@ fn share_sms(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&M
     };
     let mixed = || groups.iter().filter(|group| group.is_mixed());
     let tasks: Vec<Sharing> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
-    let taken = lab.all(&tasks).map_err(StudyError::Input)?;
+    let taken = lab.all(&tasks).map_err(StudyError::input)?;
     for (group, runs) in groups.iter_mut().filter(|group| group.is_mixed()).zip(taken.chunks_exact(2)) {
         group.inside = Some(Inside { smk: runs[0].clone(), maestro: runs[1].clone() });
     }
     Ok(())
 }
 
-fn configuration(name: Option<&str>) -> Result<Configuration, String> {
+fn configuration(name: Option<&str>) -> Result<Configuration, TaskError> {
     let Some(name) = name else { return Ok(Configuration::Base) };
     let known = Configuration::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
     known.ok_or_else(|| {
         let names: Vec<&str> = Configuration::ALL.iter().map(|(name, _)| *name).collect();
         format!("--configuration {name}: expected one of {}", names.join(", "))
-    })
+    }).map_err(TaskError::from)
 }
 
-fn sms(task: &Sharing) -> Result<u32, String> {
+fn sms(task: &Sharing) -> Result<u32, TaskError> {
     Ok(task.machine()?.machine.gpu.sms)
 }

@@ -1,5 +1,6 @@
 //! What the paper states, and its applications.
 
+use warpshard_lab::error::TaskError;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -50,7 +51,7 @@ impl Application {
     ///
     /// # Errors
     /// When the launch file is not there; a message for the user.
-    pub(super) fn content(&self) -> Result<String, String> {
+    pub(super) fn content(&self) -> Result<String, TaskError> {
         let path = Path::new(&self.program);
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut all = format!("{:?}\n{text}\n", self.parameters);

@@ -1,5 +1,6 @@
 //! A run of applications that share the GPU, or of one alone.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,9 +96,9 @@ impl Sharing {
     ///
     /// # Errors
     /// When it is not valid, as a message for the user.
-    pub(super) fn machine(&self) -> Result<Loaded, String> {
+    pub(super) fn machine(&self) -> Result<Loaded, TaskError> {
         let set: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
-        crate::machine(self.machine, &set).map_err(|errors| errors.to_string())
+        crate::machine(self.machine, &set).map_err(TaskError::from)
     }
 }
 
@@ -113,7 +114,7 @@ impl fmt::Display for Sharing {
 impl Task for Sharing {
     type Result = Taken;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let mut files = String::new();
         for app in &self.apps {
             files += &app.content()?;
@@ -122,18 +123,18 @@ impl Task for Sharing {
         Ok(format!("sharing {self} {} {machine} {:08x}", self.cycles, crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, String> {
+    fn run(&self) -> Result<Taken, TaskError> {
         let machine = self.machine()?.machine;
-        let part = |app: &&Application| -> Result<Part, String> {
-            let program = Program::load(Path::new(&app.program), Some(70), &app.parameters).map_err(|error| error.to_string())?;
-            Ok(Part { workload: program.workload().map_err(|error| error.to_string())?, priority: 0 })
+        let part = |app: &&Application| -> Result<Part, TaskError> {
+            let program = Program::load(Path::new(&app.program), Some(70), &app.parameters)?;
+            Ok(Part { workload: program.workload()?, priority: 0 })
         };
         let parts = self.apps.iter().map(part).collect::<Result<Vec<_>, _>>()?;
         let again = parts.len() > 1;
-        let workload = Arc::new(mix(parts, again).map_err(|error| error.to_string())?);
-        let controllers = self.policy.iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let workload = Arc::new(mix(parts, again)?);
+        let controllers = self.policy.iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>()?;
         let options = RunOptions { max_cycles: Some(self.cycles), controllers, ..RunOptions::default() };
-        let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(&machine, &workload, options)?.outcome;
         let totals = Totals::of(&outcome.components);
         let sum = |kind, names: &[&str]| totals.sum(kind, names).unwrap_or(0);
         let energy = Model::of(&machine)?.map(|model| model.of_run(&outcome));

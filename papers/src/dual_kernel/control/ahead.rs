@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `end_kernel`, `end_cta`, `end_cycles` | an SM | of one CTA: the number of its launch, its index, and when it ended |
 //!
-//! A CTA that does not end within the watch is known not to; how long it takes is not. `study dual-kernel` makes these runs (`src/study/dual_kernel/oracle.rs`).
+//! A CTA that does not end within the watch is known not to; how long it takes is not. `study dual-kernel` makes these runs (`papers/src/dual_kernel/study/oracle.rs`).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! A cell of the study: what preemption of a benchmark under a scheme cost.
 
+use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(super) struct Counts {
 impl Task for Preempted {
     type Result = Counts;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let own = &published().own;
         let machine = self.setup.machine(Some(self.scheme))?.provenance.to_toml();
         let files = content(&self.benchmark.program)? + &content(&own.task.program)?;
@@ -62,7 +63,7 @@ impl Task for Preempted {
         Ok(format!("preempt {self} by point {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Counts, String> {
+    fn run(&self) -> Result<Counts, TaskError> {
         let machine = self.setup.machine(Some(self.scheme))?.machine;
         let per_us = machine.clocks.core.0 / 1000;
         let workload = self.workload(&machine)?;
@@ -72,7 +73,7 @@ impl Task for Preempted {
         } else {
             let controllers = vec![self.policy(per_us, &Knowledge::Estimates)?];
             let options = RunOptions { max_cycles: Some(self.longest()), controllers, ..RunOptions::default() };
-            simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome
+            simulate(&machine, &Arc::new(workload), options)?.outcome
         };
         let bound = u64::from(self.bound) * per_us;
         // The outcome has no rows for the launches of a repeated execution, the workload has.
@@ -85,11 +86,11 @@ impl Task for Preempted {
 impl Task for Stratum {
     type Result = Counts;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         Ok(format!("{} at {:?}", self.cell.key()?, self.arrivals))
     }
 
-    fn run(&self) -> Result<Counts, String> {
+    fn run(&self) -> Result<Counts, TaskError> {
         let mut all = Counts::default();
         for at in &self.arrivals {
             let one = Preempted { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;

@@ -15,6 +15,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+use warpshard_lab::error::TaskError;
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
     }
     let setup =
-        Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::Input)?, settings: request.set.clone() };
+        Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::input)?, settings: request.set.clone() };
     let parameters = &published().own.parameters;
     let most = if request.full { parameters.full_most_points } else { parameters.most_points };
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
@@ -45,8 +46,8 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     }
     let lab = request.lab();
     let alone: Vec<Alone> = chosen.iter().map(|benchmark| Alone { setup: setup.clone(), benchmark }).collect();
-    let alone: Vec<Times> = lab.all(&alone).map_err(StudyError::Input)?;
-    let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
+    let alone: Vec<Times> = lab.all(&alone).map_err(StudyError::input)?;
+    let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::input)?;
     let (mut tasks, mut further) = (Vec::new(), Vec::new());
     for (benchmark, times) in chosen.iter().zip(&alone) {
         let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
@@ -57,8 +58,8 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
             tasks.push(cell);
         }
     }
-    let counts = lab.all(&tasks).map_err(StudyError::Input)?;
-    let mut further = lab.all(&further).map_err(StudyError::Input)?.into_iter();
+    let counts = lab.all(&tasks).map_err(StudyError::input)?;
+    let mut further = lab.all(&further).map_err(StudyError::input)?.into_iter();
     let per = tasks.len() / chosen.len();
     let cells = tasks.iter().zip(counts);
     let mut figures = cells.zip(alone.iter().flat_map(|times| iter::repeat_n(times, per))).map(|((task, counts), times)| {
@@ -85,11 +86,11 @@ fn cells() -> impl Iterator<Item = (Scheme, u32)> {
     all.filter(move |(scheme, bound)| *scheme != Scheme::ChimeraPlus || Some(*bound) == tightest)
 }
 
-fn configuration(name: Option<&str>) -> Result<Configuration, String> {
+fn configuration(name: Option<&str>) -> Result<Configuration, TaskError> {
     let Some(name) = name else { return Ok(Configuration::Base) };
     let known = Configuration::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
     known.ok_or_else(|| {
         let names: Vec<&str> = Configuration::ALL.iter().map(|(name, _)| *name).collect();
         format!("--configuration {name}: expected one of {}", names.join(", "))
-    })
+    }).map_err(TaskError::from)
 }

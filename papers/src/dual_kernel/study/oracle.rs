@@ -9,6 +9,7 @@
 //!
 //! A run is deterministic, so the chain is one run, whose decisions at a request follow from what would happen after it.
 
+use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,7 +44,7 @@ impl Chain<'_> {
     ///
     /// # Errors
     /// When a run fails, as a message for the user.
-    pub(super) fn run(&self) -> Result<Outcome, String> {
+    pub(super) fn run(&self) -> Result<Outcome, TaskError> {
         let bound = u64::from(self.cell.bound) * self.per_us;
         let longest = published().own.parameters.bounds.iter().max().map_or(0, |bound| u64::from(*bound));
         let horizon = longest * self.per_us;
@@ -63,7 +64,7 @@ impl Chain<'_> {
                 let knowledge = Knowledge::Known { ends: ends.clone(), watch: horizon };
                 let (outcome, next) = self.go(&saved, &knowledge, Some(request.at + horizon + MARGIN))?;
                 let Some(seen) = Request::last(&outcome.timeline, number + 1) else {
-                    return Err(format!("{}: request {number} is not there again", self.cell));
+                    return Err(format!("{}: request {number} is not there again", self.cell).into());
                 };
                 let late: Vec<Cta> =
                     seen.drained.iter().copied().filter(|cta| seen.ends.get(cta).is_none_or(|cycles| *cycles > bound as f64)).collect();
@@ -84,7 +85,7 @@ impl Chain<'_> {
     }
 
     /// Goes on from a state, and saves that in cycle `until`, where it stops; to the end of the run without.
-    fn go(&self, from: &Saved, knowledge: &Knowledge, until: Option<u64>) -> Result<(Outcome, Saved), String> {
+    fn go(&self, from: &Saved, knowledge: &Knowledge, until: Option<u64>) -> Result<(Outcome, Saved), TaskError> {
         let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
         let to = Arc::clone(&kept);
         let mut options = RunOptions {
@@ -99,7 +100,7 @@ impl Chain<'_> {
         }));
         options.checkpoints.resume = from.as_ref().map(|(_, state)| state.clone());
         let workload = Arc::new(self.cell.workload(self.machine)?);
-        let outcome = simulate(self.machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(self.machine, &workload, options)?.outcome;
         let state = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok((outcome, until.zip(state)))
     }

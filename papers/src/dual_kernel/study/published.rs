@@ -1,5 +1,6 @@
 //! What the thesis states, its benchmarks, and the parameters of the runs.
 
+use warpshard_lab::error::TaskError;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -78,7 +79,7 @@ impl Benchmark {
 ///
 /// # Errors
 /// When the launch file is not there; a message for the user.
-pub(super) fn content(program: &str) -> Result<String, String> {
+pub(super) fn content(program: &str) -> Result<String, TaskError> {
     let path = Path::new(program);
     let mut all = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let listings: Vec<String> = all.split('"').filter(|word| word.ends_with(".sass")).map(str::to_owned).collect();

@@ -4,6 +4,7 @@
 //! other; the rest of a window is for the task to end and the benchmark to recover. While a kernel runs that few of them hit, further ones arrive, each in
 //! a run of its own (`strata.rs`).
 
+use warpshard_lab::error::TaskError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -35,7 +36,7 @@ impl Setup {
     ///
     /// # Errors
     /// When it is not valid, as a message for the user.
-    pub(super) fn machine(&self, scheme: Option<Scheme>) -> Result<Loaded, String> {
+    pub(super) fn machine(&self, scheme: Option<Scheme>) -> Result<Loaded, TaskError> {
         let mut set: Vec<Override> = Vec::new();
         if scheme.is_some_and(|scheme| !scheme.shares_sms()) {
             set.push(Override::new("gpu.dispatch.sharing", "spatial"));
@@ -45,20 +46,20 @@ impl Setup {
             set.push(Override::new("gpu.dispatch.switch", "traffic"));
         }
         set.extend(self.settings.iter().map(|(key, value)| Override::new(key, value)));
-        crate::machine(&published().own.parameters.machine, &set).map_err(|errors| errors.to_string())
+        crate::machine(&published().own.parameters.machine, &set).map_err(TaskError::from)
     }
 
     /// A benchmark with the needs of Table 4.2, or its own.
-    fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, String> {
+    fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, TaskError> {
         let mut program = program(&benchmark.program, &benchmark.parameters)?;
         if let Some(program) = Arc::get_mut(&mut program) {
             program.set_overwrites(overwrites);
         }
-        let mut workload = program.workload().map_err(|error| error.to_string())?;
+        let mut workload = program.workload()?;
         for kernel in workload.kernels.iter_mut().filter(|_| self.configuration != Configuration::Compiled) {
             let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name);
             let Some(row) = row else {
-                return Err(format!("{}: Table 4.2 has no row for kernel `{}`", benchmark.program, kernel.info.name));
+                return Err(format!("{}: Table 4.2 has no row for kernel `{}`", benchmark.program, kernel.info.name).into());
             };
             kernel.info.registers = row.registers / row.threads;
             kernel.info.shared_bytes = row.shared;
@@ -73,12 +74,12 @@ impl Setup {
     }
 
     /// The task, launched so many times.
-    fn task(&self, launches: u32, sms: u32) -> Result<Workload, String> {
+    fn task(&self, launches: u32, sms: u32) -> Result<Workload, TaskError> {
         let task = &published().own.task;
         let columns = task.columns_per_cta * self.task_ctas() * sms;
         let mut parameters = task.parameters.clone();
         parameters.extend([("columns".to_owned(), columns.to_string()), ("pairs".to_owned(), launches.div_ceil(2).to_string())]);
-        let mut workload = program(&task.program, &parameters)?.workload().map_err(|error| error.to_string())?;
+        let mut workload = program(&task.program, &parameters)?.workload()?;
         for kernel in &mut workload.kernels {
             // Section 4.2.
             (kernel.info.registers, kernel.info.shared_bytes) = (4096 / 256, 2048);
@@ -87,8 +88,8 @@ impl Setup {
     }
 }
 
-fn program(file: &str, parameters: &[(String, String)]) -> Result<Arc<Program>, String> {
-    Program::load(Path::new(file), Some(70), parameters).map_err(|error| error.to_string())
+fn program(file: &str, parameters: &[(String, String)]) -> Result<Arc<Program>, TaskError> {
+    Program::load(Path::new(file), Some(70), parameters).map_err(TaskError::from)
 }
 
 /// By kernel the places of stores and atomics after which a CTA may not be executed anew.
@@ -151,7 +152,7 @@ impl fmt::Display for Alone {
 impl Task for Alone {
     type Result = Times;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         Ok(format!(
             "preempt {self} by overwrites {:?} {machine} {:08x}",
@@ -160,13 +161,13 @@ impl Task for Alone {
         ))
     }
 
-    fn run(&self) -> Result<Times, String> {
+    fn run(&self) -> Result<Times, TaskError> {
         let machine = self.setup.machine(None)?.machine;
-        let overwrites = program(&self.benchmark.program, &self.benchmark.parameters)?.overwrites().map_err(|error| error.to_string())?;
+        let overwrites = program(&self.benchmark.program, &self.benchmark.parameters)?.overwrites()?;
         let workload = Arc::new(self.setup.benchmark(self.benchmark, &Overwrites::new())?);
-        let controllers = vec![crate::catalogue().controller("cta_times").map_err(|error| error.to_string())?];
+        let controllers = vec![crate::catalogue().controller("cta_times")?];
         let options = RunOptions { controllers, ..RunOptions::default() };
-        let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(&machine, &workload, options)?.outcome;
         let signals: Vec<f64> = outcome.timeline.iter().filter_map(|entry| entry.value).collect();
         let rows = self.benchmark.kernels.iter().map(|row| {
             let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
@@ -222,16 +223,16 @@ impl Task for TaskAlone {
     /// Core cycles of its execution, in the mean.
     type Result = f64;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         let task = &published().own.task;
         Ok(format!("preempt {self} {task:?} {machine} {:08x}", crc32fast::hash(content(&task.program)?.as_bytes())))
     }
 
-    fn run(&self) -> Result<f64, String> {
+    fn run(&self) -> Result<f64, TaskError> {
         let machine = self.setup.machine(None)?.machine;
         let workload = Arc::new(self.setup.task(ALONE_LAUNCHES, machine.gpu.sms)?);
-        let outcome = simulate(&machine, &workload, RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(&machine, &workload, RunOptions::default())?.outcome;
         let spans: Vec<f64> = outcome.kernels.iter().filter_map(|kernel| Some((kernel.ended? - kernel.started?) as f64)).collect();
         Ok(spans.iter().sum::<f64>() / spans.len().max(1) as f64)
     }
@@ -298,7 +299,7 @@ impl fmt::Display for Preempted {
 
 impl Preempted {
     /// The controller; 1 us has so many core cycles.
-    pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, String> {
+    pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, TaskError> {
         let whole = |number: u64| toml::Value::Integer(number as i64);
         let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
         let mut table = toml::Table::from_iter([
@@ -322,18 +323,18 @@ impl Preempted {
             }
         };
         table.insert("watch".to_owned(), whole(watch));
-        let policy = crate::catalogue().policies().find("dual_kernel").map_err(|error| error.to_string())?;
-        (policy.build)(table).map_err(|error| error.to_string())
+        let policy = crate::catalogue().policies().find("dual_kernel")?;
+        (policy.build)(table).map_err(TaskError::from)
     }
 
     /// The benchmark, again and again, and the task with its arrivals.
-    pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, String> {
+    pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, TaskError> {
         let task = self.setup.task(self.points, machine.gpu.sms)?;
         let parts = vec![
             Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 },
             Part { workload: task, priority: 1 },
         ];
-        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
+        let mut workload = mix(parts, true)?;
         let mut arrivals = self.arrivals();
         // Launches come in pairs; one beyond the points never arrives.
         arrivals.resize(workload.applications[1].kernels.len(), Cycle(u64::MAX / 4));

@@ -6,6 +6,7 @@
 //! applications need long to fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured
 //! between two cycles.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -84,29 +85,29 @@ impl fmt::Display for Measurement<'_> {
 impl Task for Measurement<'_> {
     type Result = Measured;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let kernel = self.setup.kernel.unwrap_or_default();
         let (parameters, text) = (parameters(kernel), crate::catalogue().model_text(kernel));
         Ok(format!("{self:?} {parameters:?} {text:?}\n{}", load(&self.setup, self.options)?.provenance.to_toml()))
     }
 
-    fn run(&self) -> Result<Measured, String> {
+    fn run(&self) -> Result<Measured, TaskError> {
         measure(&self.setup, self.options)
     }
 }
 
-fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, String> {
+fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, TaskError> {
     let split = setup.split.overrides();
     let split = split.iter().map(|(key, value)| Override::new(*key, value.as_str()));
     let overrides: Vec<Override> = options.overrides.iter().cloned().chain(split).collect();
-    crate::machine(&options.machine, &overrides).map_err(|errors| errors.to_string())
+    crate::machine(&options.machine, &overrides).map_err(TaskError::from)
 }
 
 /// Simulates `setup`.
 ///
 /// # Errors
 /// When the machine, a model or the run is not possible; a message for the user.
-pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, String> {
+pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, TaskError> {
     let machine = load(setup, options)?.machine;
     let clocks = machine.clocks;
     let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
@@ -125,7 +126,7 @@ pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured
     let (before, outcome) = (run(window, options.light_from)?, run(window, options.light_until)?);
     let started = outcome.kernels.first().map_or(Some(0), |kernel| kernel.started);
     if started.is_none_or(|started| started + SETTLED / 2 > options.light_from) {
-        return Err(format!("the kernel had not settled by cycle {}; the slowest core was not warm in time", options.light_from));
+        return Err(format!("the kernel had not settled by cycle {}; the slowest core was not warm in time", options.light_from).into());
     }
     let mut measured = figures(&outcome, options.light_from, channels);
     let counts = |outcome: &Outcome| -> Vec<(u64, u64)> {
@@ -149,7 +150,7 @@ fn is_light(cpus: Cpus) -> bool {
     }
 }
 
-fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) -> Result<Outcome, String> {
+fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) -> Result<Outcome, TaskError> {
     let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
     let (warm, measure, gpu_waits) = match window {
         Window::Instructions { warm, count } => (warm, count, false),
@@ -164,18 +165,18 @@ fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) 
         ..RunOptions::default()
     };
     if setup.warps < LIMITS[0] {
-        let policy = crate::catalogue().policies().find("static_limit").map_err(|error| error.to_string())?;
+        let policy = crate::catalogue().policies().find("static_limit")?;
         let table = toml::Table::from_iter([("warps".to_owned(), toml::Value::Integer(setup.warps.into()))]);
-        run.controllers.push((policy.build)(table).map_err(|error| error.to_string())?);
+        run.controllers.push((policy.build)(table)?);
     }
-    simulate(machine, &workload(setup.kernel)?, run).map(|result| result.outcome).map_err(|error| error.to_string())
+    simulate(machine, &workload(setup.kernel)?, run).map(|result| result.outcome).map_err(TaskError::from)
 }
 
 fn parameters(kernel: &str) -> Vec<(String, String)> {
     directions().own.kernels.get(kernel).into_iter().flatten().map(|(key, value)| (key.clone(), value.to_string())).collect()
 }
 
-fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
+fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, TaskError> {
     let Some(name) = kernel else {
         return Ok(Arc::new(Workload {
             name: "nothing".to_owned(),
@@ -187,7 +188,7 @@ fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
         }));
     };
     let parameters = parameters(name);
-    crate::catalogue().model(name, 1, &parameters).map(|model| Arc::new(model.workload())).map_err(|error| error.to_string())
+    crate::catalogue().model(name, 1, &parameters).map(|model| Arc::new(model.workload())).map_err(TaskError::from)
 }
 
 /// The figures of a run from cycle `from` on; the machine has `channels` DRAM cycles per core cycle, over all channels.

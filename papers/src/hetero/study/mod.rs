@@ -34,7 +34,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = HeteroOptions::new(request);
     let setups = all_setups();
     let tasks: Vec<Measurement<'_>> = setups.iter().map(|&setup| Measurement { setup, options: &options }).collect();
-    let measured = request.lab().all(&tasks).map_err(StudyError::Input)?;
+    let measured = request.lab().all(&tasks).map_err(StudyError::input)?;
     Ok(report(&Results::new(setups.into_iter().zip(measured))))
 }
 

@@ -6,7 +6,7 @@ use warpshard_lab::request::Request;
 
 use super::published::{Lengths, directions};
 
-/// Lengths of runs, and changes to the machine; `configs/published/hetero-directions.toml` explains each.
+/// Lengths of runs, and changes to the machine; `papers/src/hetero/published/hetero-directions.toml` explains each.
 #[derive(Clone, Debug)]
 pub(super) struct HeteroOptions {
     pub(super) machine: String,

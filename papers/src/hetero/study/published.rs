@@ -1,4 +1,4 @@
-//! What the paper states, from `configs/published/hetero.toml` and `hetero-directions.toml`, and how findings are graded by it.
+//! What the paper states, from `papers/src/hetero/published/hetero.toml` and `hetero-directions.toml`, and how findings are graded by it.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

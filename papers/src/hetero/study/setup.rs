@@ -12,7 +12,7 @@ pub(super) const GATHER: &str = "gather";
 /// Bound by arithmetic.
 pub(super) const GEMM: &str = "gemm_tiled";
 
-/// The kernels, those that saturate memory first; their parameters are in `configs/published/hetero-directions.toml`.
+/// The kernels, those that saturate memory first; their parameters are in `papers/src/hetero/published/hetero-directions.toml`.
 pub(super) const KERNELS: [&str; 4] = [STREAM, DIVERGENT, GATHER, GEMM];
 
 /// The kernels that saturate memory.

@@ -15,6 +15,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+use warpshard_lab::error::TaskError;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -65,7 +66,7 @@ impl Configuration {
         matches!(self, Self::WithinOpt | Self::FitsWithinOpt(_))
     }
 
-    fn of(name: Option<&str>) -> Result<Self, String> {
+    fn of(name: Option<&str>) -> Result<Self, TaskError> {
         let Some(name) = name else { return Ok(Self::Pairs) };
         let (word, number) = name.split_once('=').map_or((name, None), |(word, number)| (word, Some(number)));
         let known = Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, configuration)| *configuration);
@@ -83,7 +84,7 @@ impl Configuration {
             let features: Vec<String> = features.iter().map(u32::to_string).collect();
             let (names, features) = (names.join(", "), features.join(", "));
             format!("--configuration {name}: expected one of {names}; after the last two `=N` may follow, N one of {features}")
-        })
+        }).map_err(TaskError::from)
     }
 }
 
@@ -110,7 +111,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if !Path::new("programs").is_dir() {
         return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
     }
-    let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::Input)?;
+    let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::input)?;
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let groups: Vec<Vec<usize>> =
         (1..).zip(all_groups(configuration)).filter(|(number, _)| among(*number)).map(|(_, group)| group).collect();
@@ -126,12 +127,12 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         None => Input::Quick,
     };
     let (maker, lab) = (Maker { request, input, within_opt: configuration.within_opt() }, request.lab());
-    let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::Input)?;
+    let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::input)?;
     let groups = match configuration {
         Configuration::Exhaustive => exhaustive(groups, &profiles, &maker, &lab),
         _ => managed(groups, &profiles, &maker, &lab),
     };
-    let results = Results { profiles, groups: groups.map_err(StudyError::Input)? };
+    let results = Results { profiles, groups: groups.map_err(StudyError::input)? };
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
@@ -158,13 +159,13 @@ fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
 }
 
 /// Runs the kernels of the groups alone, with every number of CTAs per SM.
-fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Profiled>, String> {
+fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Profiled>, TaskError> {
     let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
     members.sort_unstable();
     members.dedup();
     let machine = maker.run(&members, Scheme::LeftOver).machine()?.machine;
     let of =
-        |member: &usize| -> Result<(usize, Occupancy), String> { Ok((*member, occupancy(&kernels()[*member], &machine, maker.input)?)) };
+        |member: &usize| -> Result<(usize, Occupancy), TaskError> { Ok((*member, occupancy(&kernels()[*member], &machine, maker.input)?)) };
     let known: Vec<(usize, Occupancy)> = members.iter().map(of).collect::<Result<_, _>>()?;
     let runs: Vec<Run> =
         known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| maker.run(&[*member], Scheme::Alone(ctas)))).collect();
@@ -197,7 +198,7 @@ fn schemes(members: &[usize], profiles: &[Profiled], within_opt: bool) -> Vec<Sc
 }
 
 /// Runs the groups with all schemes.
-fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, String> {
+fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
     let runs: Vec<Run> = groups
         .iter()
         .flat_map(|members| schemes(members, profiles, maker.within_opt).into_iter().map(|scheme| maker.run(members, scheme)))
@@ -213,7 +214,7 @@ fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, la
 }
 
 /// Runs the pairs with LeftOver, static modulation, and every number of CTAs that fits.
-fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, String> {
+fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
     let space = |members: &[usize]| -> Vec<[u32; 2]> {
         let of = |member: usize| profiles.iter().find(|profiled| profiled.kernel == member).expect("every member is profiled").occupancy;
         let (a, b) = (of(members[0]), of(members[1]));

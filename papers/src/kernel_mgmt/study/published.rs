@@ -1,5 +1,6 @@
 //! What the paper states, and its kernels.
 
+use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -100,7 +101,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When a file is not there; a message for the user.
-    pub(super) fn content(&self) -> Result<String, String> {
+    pub(super) fn content(&self) -> Result<String, TaskError> {
         let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
         let path = Path::new(&self.program);
         let mut all = read(path)?;

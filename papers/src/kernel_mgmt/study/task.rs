@@ -1,5 +1,6 @@
 //! A run of kernels that share the GPU, or of one alone.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -118,23 +119,23 @@ impl Run {
     ///
     /// # Errors
     /// When it is not valid, as a message for the user.
-    pub(super) fn machine(&self) -> Result<Loaded, String> {
+    pub(super) fn machine(&self) -> Result<Loaded, TaskError> {
         let own = [("gpu.dispatch.sharing".to_owned(), self.scheme.sharing().to_owned())];
         let set: Vec<Override> = self.settings.iter().chain(&own).map(|(key, value)| Override::new(key, value)).collect();
-        crate::machine(self.machine, &set).map_err(|errors| errors.to_string())
+        crate::machine(self.machine, &set).map_err(TaskError::from)
     }
 
-    fn workload(&self) -> Result<Workload, String> {
+    fn workload(&self) -> Result<Workload, TaskError> {
         let part = |kernel: &&Kernel| Ok(Part { workload: workload(kernel, self.input)?, priority: 0 });
-        let parts = self.kernels.iter().map(part).collect::<Result<Vec<_>, String>>()?;
-        mix(parts, false).map_err(|error| error.to_string())
+        let parts = self.kernels.iter().map(part).collect::<Result<Vec<_>, TaskError>>()?;
+        mix(parts, false).map_err(TaskError::from)
     }
 }
 
 /// The first launch of a kernel alone, with the registers of the paper's compiler.
-fn workload(kernel: &Kernel, input: Input) -> Result<Workload, String> {
-    let program = Program::load(Path::new(&kernel.program), Some(70), kernel.size(input)).map_err(|error| error.to_string())?;
-    let workload = program.workload().map_err(|error| error.to_string())?;
+fn workload(kernel: &Kernel, input: Input) -> Result<Workload, TaskError> {
+    let program = Program::load(Path::new(&kernel.program), Some(70), kernel.size(input))?;
+    let workload = program.workload()?;
     let at = workload.kernels.iter().position(|one| one.info.name == kernel.kernel);
     let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", kernel.program, kernel.kernel))?;
     let mut one = workload.kernels[at].clone();
@@ -164,13 +165,13 @@ pub(super) struct Occupancy {
 ///
 /// # Errors
 /// When its program cannot be loaded or does not fit, as a message for the user.
-pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input) -> Result<Occupancy, String> {
+pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input) -> Result<Occupancy, TaskError> {
     let workload = workload(kernel, input)?;
     let facts = facts(machine, &workload);
     let (KernelFacts { needs, ctas, .. }, sm) = (&facts.kernels[0], &facts.sm);
     let most = sm.hold(needs, needs, 0);
     if most == 0 {
-        return Err(format!("{}: no CTA fits an SM of {}", kernel.name, machine.name));
+        return Err(format!("{}: no CTA fits an SM of {}", kernel.name, machine.name).into());
     }
     let percent = |part: u32, whole: u32| 100.0 * f64::from(part) / f64::from(whole);
     let each = [percent(needs.threads, sm.threads), percent(needs.shared_bytes, sm.shared_bytes), percent(needs.registers, sm.registers)];
@@ -189,7 +190,7 @@ impl fmt::Display for Run {
 impl Task for Run {
     type Result = Taken;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let mut all = String::new();
         for kernel in &self.kernels {
             all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.input), kernel.registers, kernel.content()?);
@@ -198,12 +199,12 @@ impl Task for Run {
         Ok(format!("kernel-mgmt {self} {machine} {:08x}", crc32fast::hash(all.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, String> {
+    fn run(&self) -> Result<Taken, TaskError> {
         let machine = self.machine()?.machine;
         let workload = Arc::new(self.workload()?);
-        let controllers = self.scheme.policy().iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let controllers = self.scheme.policy().iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>()?;
         let options = RunOptions { controllers, ..RunOptions::default() };
-        let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let outcome = simulate(&machine, &workload, options)?.outcome;
         let totals = Totals::of(&outcome.components);
         let sum = |names: &[&str]| totals.sum("sm", names).unwrap_or(0);
         let energy = Model::of(&machine)?.map(|model| model.of_run(&outcome));
@@ -211,7 +212,7 @@ impl Task for Run {
             let ended = app.ended.ok_or("a kernel did not end")?;
             Ok(Execution { instructions: app.warp_instructions, ended })
         };
-        let kernels = outcome.applications.iter().map(execution).collect::<Result<Vec<_>, String>>()?;
+        let kernels = outcome.applications.iter().map(execution).collect::<Result<Vec<_>, TaskError>>()?;
         let cycles = kernels.iter().map(|kernel| kernel.ended).max().unwrap_or(0);
         let sm_cycles = cycles as f64 * f64::from(machine.gpu.sms);
         let issue = f64::from(machine.gpu.sm.schedulers * machine.gpu.sm.issue_width);

@@ -6,6 +6,7 @@
 //! kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the optimum is the most, else
 //! C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
 
+use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
@@ -106,7 +107,7 @@ impl Sweep {
         machine: &'static str,
         column: &'static str,
         published: CtaCells,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, TaskError> {
         let job = thesis.job(kernel, machine, &kernel.table_4_2);
         let grid = Grid::of(&job)?;
         let job = job.cycles((!grid.whole).then_some(thesis.cycles));
@@ -176,26 +177,26 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
     let columns: Vec<_> =
         kernels.iter().flat_map(|kernel| kernel.columns().map(|(machine, column, cells)| (*kernel, machine, column, cells))).collect();
     let sweeps = columns.par_iter().map(|(kernel, machine, column, cells)| Sweep::new(thesis, kernel, machine, column, *cells));
-    let mut sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>().map_err(StudyError::Input)?;
+    let mut sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>().map_err(StudyError::input)?;
     let of_cores: Vec<(&Kernel, CoreType)> = kernels.iter().filter_map(|kernel| Some((*kernel, kernel.cores?))).collect();
     let jobs: Vec<Job> = sweeps
         .iter()
         .flat_map(|sweep| sweep.jobs.iter().cloned())
         .chain(of_cores.iter().flat_map(|(kernel, _)| cores_jobs(thesis, kernel)))
         .collect();
-    let mut runs = thesis.lab.all(&jobs).map_err(StudyError::Input)?.into_iter();
+    let mut runs = thesis.lab.all(&jobs).map_err(StudyError::input)?.into_iter();
     for sweep in &mut sweeps {
         sweep.runs = runs.by_ref().take(sweep.jobs.len()).collect();
     }
     let mut cells = Vec::new();
     for kernel in &kernels {
         if let Some(published) = &kernel.phases {
-            cells.extend(phases(thesis, kernel, published).map_err(StudyError::Input)?);
+            cells.extend(phases(thesis, kernel, published).map_err(StudyError::input)?);
         }
         cells.extend(sweeps.iter().filter(|sweep| sweep.kernel.name == kernel.name).flat_map(Sweep::cells));
         if let Some(published) = kernel.cores {
             let found: Vec<(Job, Run)> = cores_jobs(thesis, kernel).into_iter().zip(runs.by_ref()).collect();
-            cells.push(cores(kernel, published, &found).map_err(StudyError::Input)?);
+            cells.push(cores(kernel, published, &found).map_err(StudyError::input)?);
         }
     }
     Ok(report(thesis, &cells, &sweeps))
@@ -236,10 +237,10 @@ fn report(thesis: &Thesis<'_>, cells: &[Cell], sweeps: &[Sweep]) -> StudyOutput 
     output
 }
 
-fn phases(thesis: &Thesis<'_>, kernel: &Kernel, published: &PhaseCells) -> Result<[Cell; 4], String> {
+fn phases(thesis: &Thesis<'_>, kernel: &Kernel, published: &PhaseCells) -> Result<[Cell; 4], TaskError> {
     let machine = library().own.machines.phases.as_str();
     let grid = Grid::of(&Job { parameters: Vec::new(), ..thesis.job(kernel, machine, &kernel.table_4_2) })?;
-    let model = crate::catalogue().model(&kernel.model(), 1, &[]).map_err(|error| error.to_string())?;
+    let model = crate::catalogue().model(&kernel.model(), 1, &[])?;
     let found = Phases::of_kernel(&model.kernels[0].kernel, &Latencies::COMPILER, LongOps::All);
     let table = format!("Table {}", published.table);
     let cell = |quantity: &'static str, key: &str, ours: u32, theirs: u32, band| {
@@ -262,7 +263,7 @@ fn cores_jobs(thesis: &Thesis<'_>, kernel: &Kernel) -> [Job; 2] {
     [32, 31].map(|sms| thesis.job(kernel, &own.machines.cores, &Default::default()).set("gpu.sms", sms).cycles(cycles))
 }
 
-fn cores(kernel: &Kernel, published: CoreType, found: &[(Job, Run)]) -> Result<Cell, String> {
+fn cores(kernel: &Kernel, published: CoreType, found: &[(Job, Run)]) -> Result<Cell, TaskError> {
     let own = &library().own;
     let rate = |(job, run): &(Job, Run)| run.steady_rate(job.cycles);
     let [all, less] = [&found[0], &found[1]];

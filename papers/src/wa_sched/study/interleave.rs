@@ -4,6 +4,7 @@
 //! Each pair of `programs/sharing/add.toml` and `stream.toml` runs alone, one after the other (left over), and interleaved. The efficiency is the
 //! speed-up of interleaving over the greatest that is possible, where the shorter kernel costs nothing. Cycles are shown at the thesis' clock.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -96,7 +97,7 @@ struct Taken {
 }
 
 impl Pair<'_> {
-    fn machine(&self) -> Result<Loaded, String> {
+    fn machine(&self) -> Result<Loaded, TaskError> {
         let own = &published().own.parameters;
         let word = match self.sharing {
             Sharing::Interleaved => "interleaved",
@@ -104,7 +105,7 @@ impl Pair<'_> {
         };
         let sharing = [("gpu.dispatch.sharing".to_owned(), word.to_owned())];
         let all: Vec<Override> = own.set.iter().chain(self.set).chain(&sharing).map(|(key, value)| Override::new(key, value)).collect();
-        crate::machine(&own.machine, &all).map_err(|errors| errors.to_string())
+        crate::machine(&own.machine, &all).map_err(TaskError::from)
     }
 
     /// The programs and their parameters.
@@ -124,7 +125,7 @@ impl fmt::Display for Pair<'_> {
 impl Task for Pair<'_> {
     type Result = Taken;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let read = |name: &str| {
             let path = Path::new(PROGRAMS).join(name);
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
@@ -133,16 +134,16 @@ impl Task for Pair<'_> {
         Ok(format!("interleave {self} {} {:08x}", self.machine()?.provenance.to_toml(), crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, String> {
+    fn run(&self) -> Result<Taken, TaskError> {
         let machine = self.machine()?.machine;
-        let part = |(file, key, value): &(&str, &str, u32)| -> Result<Part, String> {
+        let part = |(file, key, value): &(&str, &str, u32)| -> Result<Part, TaskError> {
             let set = [((*key).to_owned(), value.to_string())];
-            let program = Program::load(&Path::new(PROGRAMS).join(file), Some(70), &set).map_err(|error| error.to_string())?;
-            Ok(Part { workload: program.workload().map_err(|error| error.to_string())?, priority: 0 })
+            let program = Program::load(&Path::new(PROGRAMS).join(file), Some(70), &set)?;
+            Ok(Part { workload: program.workload()?, priority: 0 })
         };
         let parts = self.programs().iter().map(part).collect::<Result<Vec<_>, _>>()?;
-        let workload = mix(parts, false).map_err(|error| error.to_string())?;
-        let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+        let workload = mix(parts, false)?;
+        let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default())?.outcome;
         let totals = Totals::of(&outcome.components);
         Ok(Taken { cycles: outcome.cycles, dram_bursts: totals.sum("dram", &["reads", "writes"]).unwrap_or(0) })
     }
@@ -183,8 +184,8 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
             alone.into_iter().chain([pair(loops, words, Sharing::Interleaved)])
         })
         .collect();
-    let machine = tasks[0].machine().map_err(StudyError::Input)?.machine;
-    let taken = request.lab().all(&tasks).map_err(StudyError::Input)?;
+    let machine = tasks[0].machine().map_err(StudyError::input)?.machine;
+    let taken = request.lab().all(&tasks).map_err(StudyError::input)?;
     let scale = parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
     // Bursts per core cycle that all channels move together.
     let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;

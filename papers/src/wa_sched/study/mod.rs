@@ -11,6 +11,7 @@ pub(super) mod phase_aware;
 pub(super) mod interleave;
 mod tail;
 
+use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -249,10 +250,10 @@ impl Grid {
     ///
     /// # Errors
     /// When either is not valid, as a message for the user.
-    fn of(job: &Job) -> Result<Self, String> {
+    fn of(job: &Job) -> Result<Self, TaskError> {
         let Parameters { few_waves, sampled, .. } = library().own.parameters;
         let machine = job.load()?.machine;
-        let model = crate::catalogue().model(&job.workload, 1, &job.parameters).map_err(|error| error.to_string())?;
+        let model = crate::catalogue().model(&job.workload, 1, &job.parameters)?;
         let most = occupancies(&machine, &model.workload())?[0];
         let source = &model.kernels[0].kernel;
         let ctas = source.info.ctas();

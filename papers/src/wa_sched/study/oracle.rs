@@ -3,6 +3,7 @@
 //! It is what controllers that search for a limit at run time are compared with. A policy or warp order of the user is one more
 //! column: the same limits, set by the machine, with the policy attached.
 
+use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
 use warpshard_chip::occupancies;
@@ -27,14 +28,14 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let (load, name) = request.load.as_ref().zip(request.workload.as_deref()).ok_or_else(missing)?;
     let machine = request.machine.clone().unwrap_or_else(|| "v100".into());
     let base = Job { machine, settings: request.machine_settings(), cycles: request.cycles, catalogue: request.catalogue, ..Job::default() };
-    let machine = base.load().map_err(StudyError::Input)?.machine;
-    let most = load().and_then(|workload| occupancies(&machine, &workload)).map_err(StudyError::Input)?.into_iter().max().unwrap_or(1);
+    let machine = base.load().map_err(StudyError::input)?.machine;
+    let most = load().and_then(|workload| occupancies(&machine, &workload).map_err(TaskError::from)).map_err(StudyError::input)?.into_iter().max().unwrap_or(1);
     let rates = |job: &(dyn Fn(u32) -> Job + Sync)| {
         let rate = |limit: u32| {
             let job = job(limit);
             job.simulate(&job.load()?.machine, load()?).map(|run| (run.issued as f64 / run.net_cycles as f64, run.ended))
         };
-        (1..=most).into_par_iter().map(rate).collect::<Result<Vec<(f64, bool)>, String>>().map_err(StudyError::Input)
+        (1..=most).into_par_iter().map(rate).collect::<Result<Vec<(f64, bool)>, TaskError>>().map_err(StudyError::input)
     };
     let found = rates(&|limit| base.clone().policy(format!("static_limit:ctas={limit}")))?;
     let candidate = request.candidate();
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     fn request() -> Request {
-        let load = || crate::catalogue().model("vecadd", 1, &[]).map(|model| model.workload()).map_err(|error| error.to_string());
+        let load = || crate::catalogue().model("vecadd", 1, &[]).map(|model| model.workload()).map_err(TaskError::from);
         Request {
             machine: Some("tiny".into()),
             workload: Some("vecadd".into()),

@@ -8,6 +8,7 @@
 //!
 //! A few kernels of short grids also run to their end, which shows the error of extrapolating.
 
+use warpshard_lab::error::TaskError;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -215,7 +216,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
             short.map(|(kernel, (machine, ..))| InFull::of(&thesis, kernel, machine)).collect::<Result<Vec<_>, _>>()
         },
     );
-    let (points, in_full) = (points.map_err(StudyError::Input)?, in_full.map_err(StudyError::Input)?);
+    let (points, in_full) = (points.map_err(StudyError::input)?, in_full.map_err(StudyError::input)?);
     let how = if full { "whole grids".to_owned() } else { format!("detection and {waves} waves of CTAs or more, the rest extrapolated") };
     let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat, compared with {}: {how}", published().source));
     rows(&mut output, &points, &in_full, thesis.candidate_name());
@@ -228,7 +229,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-fn point(thesis: &Thesis<'_>, kernel: &Kernel, column: (&'static str, &str, CtaCells)) -> Result<Point, String> {
+fn point(thesis: &Thesis<'_>, kernel: &Kernel, column: (&'static str, &str, CtaCells)) -> Result<Point, TaskError> {
     let (machine, column, published) = column;
     let step = library().own.parameters.step;
     let job = thesis.job(kernel, machine, &kernel.table_4_2);
@@ -264,7 +265,7 @@ struct InFull {
 }
 
 impl InFull {
-    fn of(thesis: &Thesis<'_>, kernel: &Kernel, machine: &'static str) -> Result<Self, String> {
+    fn of(thesis: &Thesis<'_>, kernel: &Kernel, machine: &'static str) -> Result<Self, TaskError> {
         let job = thesis.job(kernel, machine, &kernel.table_4_2);
         let grid = Grid::of(&job)?;
         let detected = detect(thesis, &job, &grid, grid.most, true)?;
@@ -285,7 +286,7 @@ fn waves_after(grid: &Grid) -> u32 {
 }
 
 /// A run under Perf-Sat, and as long ones with each limit from `first` on; to the end of the grid when `full`.
-fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, String> {
+fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, TaskError> {
     let (waves, longest) = if full { (0, None) } else { (waves_after(grid), Some(published().own.parameters.longest)) };
     let run = thesis.lab.one(&job.clone().policy(format!("perf_sat:stop_after={waves}")).cycles(longest))?;
     let (limits, settled) = limits(&run, job.load()?.machine.gpu.sms);

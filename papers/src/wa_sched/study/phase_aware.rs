@@ -211,7 +211,7 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
     let machine = library().own.machines.phases.as_str();
     let kernels = thesis.kernels("Tables 3.2 and 3.3", |kernel| kernel.phases.is_some())?;
     let grids =
-        kernels.par_iter().map(|kernel| Grid::of(&base(thesis, kernel))).collect::<Result<Vec<_>, _>>().map_err(StudyError::Input)?;
+        kernels.par_iter().map(|kernel| Grid::of(&base(thesis, kernel))).collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
     let pairs: Vec<(&Kernel, &Grid, Level)> =
         kernels.iter().zip(&grids).flat_map(|(kernel, grid)| Level::ALL.map(|level| (*kernel, grid, level))).collect();
     let of_pair = |(kernel, grid, level): &(&Kernel, &Grid, Level)| {
@@ -221,8 +221,8 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
         orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr))).collect::<Vec<Job>>()
     };
     let jobs: Vec<Vec<Job>> = pairs.iter().map(of_pair).collect();
-    let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::Input)?.into_iter();
-    let gpu = base(thesis, kernels[0]).load().map_err(StudyError::Input)?.machine.gpu;
+    let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::input)?.into_iter();
+    let gpu = base(thesis, kernels[0]).load().map_err(StudyError::input)?.machine.gpu;
     let slots = f64::from(gpu.sms * gpu.sm.schedulers);
     let point = |((kernel, grid, level), jobs): (&(&Kernel, &Grid, Level), &Vec<Job>)| {
         let runs: Vec<(Run, &Job)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
@@ -250,7 +250,7 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
     }
     shares(&mut output, &points);
     bars(&mut output, &points, machine);
-    tail::show(&mut output, thesis, &published().own.tail).map_err(StudyError::Input)?;
+    tail::show(&mut output, thesis, &published().own.tail).map_err(StudyError::input)?;
     Ok(output)
 }
 

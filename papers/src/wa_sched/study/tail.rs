@@ -4,6 +4,7 @@
 //! In: runs in which the policy `probe` records the resident warps of core 0. Out: per kernel and order the share of time with fewer
 //! warps than the core holds, and a plot over time.
 
+use warpshard_lab::error::TaskError;
 use serde::Deserialize;
 
 use warpshard_report::plot::{Form, Plot, Series};
@@ -12,7 +13,7 @@ use warpshard_lab::output::{PlotNames, StudyOutput};
 
 use super::{Grid, Thesis, library};
 
-/// What is run; `configs/published/phase-aware.toml` explains each parameter.
+/// What is run; `papers/src/wa_sched/published/phase-aware.toml` explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -64,7 +65,7 @@ impl Residency {
 ///
 /// # Errors
 /// When a kernel does not run.
-pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), String> {
+pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), TaskError> {
     let Parameters { kernels, orders, waves, shown, period } = parameters;
     let machine = library().own.machines.phases.as_str();
     let wanted = kernels.iter().filter(|name| thesis.request.wants(name));

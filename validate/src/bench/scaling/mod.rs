@@ -69,7 +69,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &Scali
         "exchange %",
     ]);
     for name in CASES {
-        let case = Case { name, workload: Arc::new(sizes::workload(name, machine.gpu.sms).map_err(StudyError::Input)?), machine: &machine };
+        let case = Case { name, workload: Arc::new(sizes::workload(name, machine.gpu.sms).map_err(StudyError::input)?), machine: &machine };
         case.foretell(options, &mut output)?;
     }
     output.note(format!(
@@ -237,7 +237,7 @@ impl Tape {
 
 impl Case<'_> {
     fn run(&self, options: RunOptions) -> Result<RunResult, StudyError> {
-        simulate(self.machine, &self.workload, options).map_err(|error| StudyError::Input(error.to_string()))
+        simulate(self.machine, &self.workload, options).map_err(StudyError::input)
     }
 
     /// Records and measures the run, each several times, on one thread and on each number of `options.threads`: with the halves of the machine

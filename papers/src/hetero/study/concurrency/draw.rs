@@ -1,4 +1,4 @@
-//! How `configs/workloads/hetero/pairs.toml` was drawn, so that it can be drawn again.
+//! How `papers/src/hetero/published/pairs.toml` was drawn, so that it can be drawn again.
 //!
 //! In: the applications of Table II with their types, the pairs that the paper's text names. Out: 36 pairs and their seed.
 

@@ -3,6 +3,7 @@
 //! A GPU application that has ended begins again: the paper states how long it is measured and not what follows, and CPU applications
 //! are to run with it all the time.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -176,7 +177,7 @@ impl fmt::Display for JobTask<'_> {
 impl Task for JobTask<'_> {
     type Result = Measured;
 
-    fn key(&self) -> Result<String, String> {
+    fn key(&self) -> Result<String, TaskError> {
         let Self { job, lengths, .. } = self;
         let loaded = job.load(self.overrides)?;
         let applications = job.applications(&loaded.machine)?;
@@ -184,30 +185,30 @@ impl Task for JobTask<'_> {
         Ok(format!("{}\n{lengths:?}\n{applications:?}\n{text}\n{}", job.scheme.key(), loaded.provenance.to_toml()))
     }
 
-    fn run(&self) -> Result<Measured, String> {
+    fn run(&self) -> Result<Measured, TaskError> {
         let loaded = self.job.load(self.overrides)?;
         self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?)
     }
 }
 
 impl Job {
-    fn load(&self, overrides: &[Override]) -> Result<Loaded, String> {
+    fn load(&self, overrides: &[Override]) -> Result<Loaded, TaskError> {
         let of = [self.system.overrides(), self.scheme.overrides()].concat();
         let own = of.iter().map(|(key, value)| Override::new(*key, value.as_str()));
         let overrides: Vec<Override> = overrides.iter().cloned().chain(own).collect();
-        crate::machine(self.system.machine(), &overrides).map_err(|errors| errors.to_string())
+        crate::machine(self.system.machine(), &overrides).map_err(TaskError::from)
     }
 
-    fn applications(&self, machine: &Machine) -> Result<Vec<CpuApplication>, String> {
+    fn applications(&self, machine: &Machine) -> Result<Vec<CpuApplication>, TaskError> {
         let names = match &self.cpus {
             Cpus::Off => Vec::new(),
             Cpus::One(name) => vec![name.clone()],
             Cpus::Mix(mix) => vec![format!("@{mix}")],
         };
-        CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count))
+        CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count)).map_err(TaskError::from)
     }
 
-    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {
+    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, TaskError> {
         let (workload, pass) = self.workload()?;
         let (send, result) = crossbeam_channel::unbounded();
         let Lengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
@@ -219,13 +220,13 @@ impl Job {
         let load = CpuLoad { applications, warm, measure: 1 << 40, gpu_waits: true, end, seed: 1 };
         let cpu = (self.cpus != Cpus::Off).then_some(load);
         let outcome = simulate(machine, &workload, RunOptions { cpu, controllers, ..RunOptions::default() });
-        let outcome = outcome.map_err(|error| error.to_string())?.outcome;
+        let outcome = outcome?.outcome;
         let counts = result.try_recv().map_err(|_| format!("the GPU application ended {PASSES} times before the run was over"))?;
         Ok(measured(counts, &outcome, machine))
     }
 
     /// The GPU application, begun again and again, and the last launch of its first pass.
-    fn workload(&self) -> Result<(Arc<Workload>, Option<KernelIndex>), String> {
+    fn workload(&self) -> Result<(Arc<Workload>, Option<KernelIndex>), TaskError> {
         let Some(gpu) = &self.gpu else {
             let nothing = Workload {
                 name: "nothing".to_owned(),
@@ -237,7 +238,7 @@ impl Job {
             };
             return Ok((Arc::new(nothing), None));
         };
-        let once = crate::catalogue().model(&model_name(gpu), 1, &[]).map_err(|error| error.to_string())?.workload();
+        let once = crate::catalogue().model(&model_name(gpu), 1, &[])?.workload();
         let launches = once.kernels.len();
         Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u16 - 1))))
     }

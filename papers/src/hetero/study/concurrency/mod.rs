@@ -100,7 +100,7 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
     let mut with_alone = |system: System, pair: &Pair, schemes: &[Scheme]| -> Result<(), StudyError> {
         jobs.extend(schemes.iter().map(|scheme| together(system, pair, *scheme)));
         jobs.insert(gpu_alone(system, &pair.gpu));
-        let mix = warpshard_cpu_load::CpuMix::named(&pair.mix).map_err(|error| StudyError::Input(error.to_string()))?;
+        let mix = warpshard_cpu_load::CpuMix::named(&pair.mix).map_err(StudyError::input)?;
         jobs.extend(mix.applications.iter().map(|application| cpu_alone(system, application)));
         if system == System::Base {
             jobs.insert(without_gpu(pair));
@@ -139,7 +139,7 @@ fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<St
     jobs.sort_by_key(|job| (std::cmp::Reverse(matches!(&job.cpus, Cpus::Mix(mix) if mix.starts_with('H'))), job.clone()));
     let (lengths, overrides) = (options.lengths(), options.overrides.as_slice());
     let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides }).collect();
-    let measured = lab.all(&tasks).map_err(StudyError::Input)?;
+    let measured = lab.all(&tasks).map_err(StudyError::input)?;
     let results = Results::new(jobs.into_iter().zip(measured), pairs, elsewhere, schemes.to_vec());
     Ok(report(&results, options))
 }

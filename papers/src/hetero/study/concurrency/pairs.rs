@@ -1,7 +1,7 @@
 //! The 36 workloads: which GPU application runs with which mix of CPU applications.
 //!
-//! In: `configs/workloads/hetero/pairs.toml`, and the types of the GPU applications from
-//! `configs/published/hetero.toml`. Out: pairs in the file's order, counted from 1. `draw.rs` drew the file once.
+//! In: `papers/src/hetero/published/pairs.toml`, and the types of the GPU applications from
+//! `papers/src/hetero/published/hetero.toml`. Out: pairs in the file's order, counted from 1. `draw.rs` drew the file once.
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -1,5 +1,6 @@
 //! What is compared: the schemes that limit the GPU's concurrency, and the systems that they are tried on.
 
+use warpshard_lab::error::TaskError;
 use std::fmt;
 
 use serde::Serialize;
@@ -31,8 +32,8 @@ impl Scheme {
     ///
     /// # Errors
     /// When the policy refuses its parameters; a message for the user.
-    pub(super) fn controllers(self) -> Result<Vec<Box<dyn Controller>>, String> {
-        self.policy().map(|text| crate::catalogue().controller(&text).map_err(|error| error.to_string())).into_iter().collect()
+    pub(super) fn controllers(self) -> Result<Vec<Box<dyn Controller>>, TaskError> {
+        self.policy().map(|text| Ok(crate::catalogue().controller(&text)?)).into_iter().collect()
     }
 
     /// Its policy with parameters, if it has one.

@@ -13,6 +13,7 @@ mod point;
 mod published;
 mod show;
 
+use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
 use warpshard_lab::job::{Job, Row, Run};
@@ -40,7 +41,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         .filter_map(|entry| kernels.iter().find(|kernel| kernel.name == entry.name).map(|kernel| (entry, *kernel)));
     let entries: Vec<(&Entry, &Kernel)> = entries.collect();
     let points = entries.par_iter().map(|(entry, kernel)| point(&thesis, entry, kernel));
-    let points: Vec<Point> = points.collect::<Result<_, String>>().map_err(StudyError::Input)?;
+    let points: Vec<Point> = points.collect::<Result<_, TaskError>>().map_err(StudyError::input)?;
     let waves = published().own.parameters.waves;
     let how =
         if request.full { "whole grids".to_owned() } else { format!("detection and {waves} CTA waves or more, the rest extrapolated") };
@@ -50,7 +51,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, String> {
+fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, TaskError> {
     let full = thesis.request.full;
     let Own { parameters, shown, .. } = &published().own;
     let base = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
@@ -80,7 +81,7 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, S
         .then(|| {
             let all = of(&run(base.clone().cycles(None))?).whole;
             let [onac, seq] = Scheme::ALL.map(|scheme| search(scheme, parameters.warm, true));
-            Ok::<_, String>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
+            Ok::<_, TaskError>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
         })
         .transpose()?;
     let candidate = of_candidate(thesis, &base.clone().cycles(of_all), &all, instructions)?;
@@ -99,7 +100,7 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, S
 }
 
 /// The user's policy and order in place of all cores, whose run is `all`; `None` where the user gives none.
-fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64) -> Result<Option<Relative>, String> {
+fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64) -> Result<Option<Relative>, TaskError> {
     let Some(candidate) = &thesis.candidate else { return Ok(None) };
     let run = thesis.lab.one(&candidate.apply(of_all))?;
     let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
@@ -108,7 +109,7 @@ fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64)
 
 /// The first sample that ONAC takes of a kernel, as a row of `samples.csv` without its last cell.
 #[cfg(test)]
-pub(crate) fn first_sample(kernel: &str, request: &Request, lab: &warpshard_lab::Lab) -> Result<String, String> {
+pub(crate) fn first_sample(kernel: &str, request: &Request, lab: &warpshard_lab::Lab) -> Result<String, TaskError> {
     /// Core cycles within which the first sample ends.
     const ENOUGH: u64 = 31_000;
     let Own { parameters, kernel: entries, .. } = &published().own;

@@ -3,6 +3,7 @@
 //! Some numbers are run for every kernel; between the two of them that enclose the threshold the least one is found by
 //! bisection. That is correct where no larger number falls below the threshold again, which is checked on all that was run.
 
+use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
 use warpshard_lab::job::Row;
@@ -25,10 +26,10 @@ impl Curve {
     ///
     /// # Errors
     /// Those of `at`.
-    pub(super) fn of(sweep: bool, at: impl Fn(u32) -> Result<Row, String> + Sync) -> Result<Self, String> {
+    pub(super) fn of(sweep: bool, at: impl Fn(u32) -> Result<Row, TaskError> + Sync) -> Result<Self, TaskError> {
         let wanted: Vec<u32> =
             if sweep { (1..=CORES).collect() } else { published().own.parameters.always.iter().copied().chain([CORES]).collect() };
-        let rows = wanted.par_iter().map(|cores| at(*cores)).collect::<Result<Vec<_>, String>>()?;
+        let rows = wanted.par_iter().map(|cores| at(*cores)).collect::<Result<Vec<_>, TaskError>>()?;
         let mut curve = Self { points: wanted.into_iter().zip(rows).collect(), enough: CORES };
         let passing = curve.points.iter().map(|(cores, _)| *cores).find(|cores| curve.reaches(*cores)).unwrap_or(CORES);
         let failing = curve.points.iter().map(|(cores, _)| *cores).filter(|cores| *cores < passing).max().unwrap_or(0);
@@ -70,7 +71,7 @@ impl Curve {
     /// The least number that bisection would have found without the numbers between the fixed ones; equals `enough` when the
     /// bisection of a full sweep is correct.
     pub(super) fn bisected(&self) -> Option<u32> {
-        let known = |cores: u32| self.at(cores).copied().ok_or_else(|| "not run".to_owned());
+        let known = |cores: u32| self.at(cores).copied().ok_or_else(|| "not run".to_owned()).map_err(TaskError::from);
         Self::of(false, known).ok().map(|curve| curve.enough)
     }
 }
@@ -110,6 +111,6 @@ mod tests {
 
     #[test]
     fn errors_of_runs_are_returned() {
-        assert_eq!(Curve::of(false, |_| Err("no".into())), Err("no".into()));
+        assert_eq!(Curve::of(false, |_| Err("no".into())).unwrap_err().to_string(), "no");
     }
 }

@@ -19,9 +19,8 @@ use warpshard_stats::{Alone, Outcome};
 use warpshard_trace::DecodeClock;
 use warpshard_workload::{Part, Workload, mix};
 
-use super::args::RunArgs;
-use super::exit::{Exit, Failure};
-use super::{files, inputs, program};
+use super::request::{Request, Source as Asked};
+use super::{Catalogue, Error, files, inputs};
 
 /// Where a workload comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ enum Source {
 
 /// An application as it was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(crate) struct Named {
     source: Source,
     name: String,
     priority: i32,
@@ -67,19 +66,19 @@ struct MixEntry {
 ///
 /// # Errors
 /// When a mix cannot be read or a name says nothing.
-pub(super) fn named(names: &[String]) -> Result<Vec<Named>, Failure> {
+pub(crate) fn named(catalogue: &Catalogue, names: &[String]) -> Result<Vec<Named>, Error> {
     let mut all = Vec::new();
     for name in names {
         match name.strip_prefix('@') {
-            Some(file) => all.extend(from_file(Path::new(file))?),
-            None => all.push(one(name, None)?),
+            Some(file) => all.extend(from_file(catalogue, Path::new(file))?),
+            None => all.push(one(catalogue, name, None)?),
         }
     }
     Ok(all)
 }
 
-fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
-    let fail = |what: String| Failure::new(Exit::Workload, format!("{}: {what}", path.display()));
+fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<Named>, Error> {
+    let fail = |problem: String| Error::MixFile { file: path.to_owned(), problem };
     let text = input::read_text(path).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
     let mix: Mix = toml::from_str(&text).map_err(|error| fail(format!("the mix is wrong: {error}")))?;
     if mix.applications.is_empty() {
@@ -87,7 +86,7 @@ fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let entry = |entry: &MixEntry| {
-        one(&entry.workload, Some(folder)).map(|named| Named {
+        one(catalogue, &entry.workload, Some(folder)).map(|named| Named {
             priority: entry.priority,
             at: entry.at,
             gpu: entry.gpu.map(GpuId).or(named.gpu),
@@ -98,8 +97,8 @@ fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
 }
 
 /// Reads `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, the settings in any order; paths are relative to `folder`.
-fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
-    let usage = |what: String| Failure::new(Exit::Usage, format!("--app {text}: {what}"));
+fn one(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<Named, Error> {
+    let usage = |what: String| Error::Usage(format!("--app {text}: {what}"));
     let (mut name, mut priority, mut at, mut gpu) = (text, 0, 0, None);
     while let Some((before, setting)) = name.rsplit_once(',') {
         let Some((key, number)) = setting.split_once('=').filter(|(key, _)| ["priority", "at", "gpu"].contains(key)) else { break };
@@ -113,7 +112,7 @@ fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
     }
     let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
     let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
-    let (source, name) = explicit.unwrap_or_else(|| (guess(name, folder), name));
+    let (source, name) = explicit.unwrap_or_else(|| (guess(catalogue, name, folder), name));
     if name.is_empty() {
         return Err(usage("names no application; expected a trace, a launch file or a kernel model".into()));
     }
@@ -125,28 +124,28 @@ fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
 }
 
 /// A TOML file with launches is a program, another one or a built-in name is a model, and any other path is a trace.
-fn guess(name: &str, folder: Option<&Path>) -> Source {
+fn guess(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
     let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
     if name.ends_with(".toml") {
         let launches = input::read_text(&path).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[[launches]]")));
         return if launches { Source::Program } else { Source::Model };
     }
-    if inputs::is_trace(name) || path.exists() { Source::Trace } else { Source::Model }
+    if inputs::is_trace(catalogue, name) || path.exists() { Source::Trace } else { Source::Model }
 }
 
 impl Named {
-    fn load(&self, args: &RunArgs, threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Failure> {
+    fn load(&self, catalogue: &Catalogue, request: &Request, threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Error> {
         let path = Path::new(&self.name);
         let loaded = match self.source {
-            Source::Trace => inputs::trace(path, threads, args.lenient, clock)?,
-            Source::Program => program::workload(path, None, &[])?,
-            Source::Model => inputs::model_workload(&self.name, &inputs::model(&self.name, args.seed, &[])?),
+            Source::Trace => inputs::trace(path, threads, request.lenient, clock)?,
+            Source::Program => inputs::program(path, None, &[])?,
+            Source::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
         };
         Ok(loaded.0)
     }
 
     /// The files that it is read from.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         match self.source {
             Source::Trace => files::of_trace(Path::new(&self.name)),
             Source::Program => files::of_program(Path::new(&self.name)),
@@ -166,14 +165,20 @@ impl Named {
     }
 }
 
-/// The workload of all applications; each is started again when it ends, until all have ended once, unless `--once` is given.
+/// The workload of all applications; each is started again when it ends, until all have ended once, unless `once` is set.
 ///
 /// # Errors
 /// When one is wrong, or all together are too many.
-pub(super) fn workload(args: &RunArgs, apps: &[Named], threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Failure> {
-    let part = |app: &Named| Ok(Part { workload: app.load(args, threads, clock)?, priority: app.priority });
-    let parts = apps.iter().map(part).collect::<Result<_, Failure>>()?;
-    let mut workload = mix(parts, !args.once).map_err(|error| Failure::new(Exit::Workload, error))?;
+pub(crate) fn workload(
+    catalogue: &Catalogue,
+    request: &Request,
+    (apps, once): (&[Named], bool),
+    threads: usize,
+    clock: &Arc<DecodeClock>,
+) -> Result<Workload, Error> {
+    let part = |app: &Named| Ok(Part { workload: app.load(catalogue, request, threads, clock)?, priority: app.priority });
+    let parts = apps.iter().map(part).collect::<Result<_, Error>>()?;
+    let mut workload = mix(parts, !once)?;
     for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
         app.arrivals = vec![Cycle(named.at)];
     }
@@ -184,33 +189,37 @@ pub(super) fn workload(args: &RunArgs, apps: &[Named], threads: usize, clock: &A
 /// Where runs alone are kept.
 const ALONE: &str = "results/alone";
 
-/// Runs each application alone, or takes an earlier result of the same, and adds the results to those of all together.
+/// Runs each application alone, or takes an earlier result of the same, and adds the results to those of all together, where that was asked for.
 ///
 /// # Errors
 /// When a run fails.
-pub(super) fn add_alone(outcome: &mut Outcome, loaded: &Loaded, args: &RunArgs, threads: usize) -> Result<(), Failure> {
-    let (apps, machine) = (named(&args.app)?, loaded.provenance.to_toml());
-    let limit = args.max_cycles.map(NonZeroU64::get);
+pub(crate) fn add_alone(
+    catalogue: &Catalogue,
+    outcome: &mut Outcome,
+    loaded: &Loaded,
+    request: &Request,
+    threads: usize,
+) -> Result<(), Error> {
+    let Some(Asked::Applications { apps, alone: true, .. }) = &request.workload else { return Ok(()) };
+    let (apps, machine) = (named(catalogue, apps)?, loaded.provenance.to_toml());
+    let limit = request.max_cycles.map(NonZeroU64::get);
     for (app, stats) in apps.iter().zip(&mut outcome.applications) {
-        let key = format!("alone\n{machine}\n{}\nlimit {limit:?}", app.content(args.seed));
-        let mut failure = None;
-        let run = || {
-            alone(app, &loaded.machine, args, threads, limit).map_err(|error| {
-                failure = Some(error);
-                String::new()
-            })
-        };
-        let result = stored(Some(Path::new(ALONE)), SOURCES, &key, run);
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        stats.alone = result.ok();
+        let key = format!("alone\n{machine}\n{}\nlimit {limit:?}", app.content(request.seed));
+        let run = || alone(catalogue, app, &loaded.machine, request, threads, limit);
+        stats.alone = Some(stored(Some(Path::new(ALONE)), SOURCES, &key, run)?);
     }
     Ok(())
 }
 
-fn alone(app: &Named, machine: &Machine, args: &RunArgs, threads: usize, max_cycles: Option<u64>) -> Result<Alone, Failure> {
-    let workload = app.load(args, threads, &Arc::default())?;
+fn alone(
+    catalogue: &Catalogue,
+    app: &Named,
+    machine: &Machine,
+    request: &Request,
+    threads: usize,
+    max_cycles: Option<u64>,
+) -> Result<Alone, Error> {
+    let workload = app.load(catalogue, request, threads, &Arc::default())?;
     let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
     let outcome = warpshard_chip::simulate(machine, &Arc::new(workload), options)?.outcome;
     let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
@@ -224,17 +233,19 @@ mod tests {
 
     #[test]
     fn an_application_is_what_its_name_says_or_looks_like() {
-        let read = |text: &str| one(text, None).map(|named| (named.source, named.name, named.priority));
+        let core = Catalogue::core();
+        let read =
+            |text: &str| one(core, text, None).map(|named| (named.source, named.name, named.priority)).map_err(|error| error.to_string());
         assert_eq!(read("stream"), Ok((Source::Model, "stream".into(), 0)));
-        assert_eq!(read("wa_sched/lud,priority=-2"), Ok((Source::Model, "wa_sched/lud".into(), -2)));
+        assert_eq!(read("divergent,priority=-2"), Ok((Source::Model, "divergent".into(), -2)));
         assert_eq!(read("programs/saxpy.toml"), Ok((Source::Program, "programs/saxpy.toml".into(), 0)));
         assert_eq!(read("trace:a,priority=3"), Ok((Source::Trace, "a".into(), 3)));
         assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
-        let late = one("stream,priority=1,at=5000", None).map(|named| (named.priority, named.at));
-        assert_eq!(late, Ok((1, 5000)));
-        assert!(read("stream,at=soon").unwrap_err().message.contains("\"soon\" is no core cycle"));
-        assert!(read("stream,priority=high").unwrap_err().message.contains("\"high\" is no priority"));
-        assert!(read("trace:").unwrap_err().message.contains("names no application"));
+        let late = one(core, "stream,priority=1,at=5000", None).unwrap();
+        assert_eq!((late.priority, late.at), (1, 5000));
+        assert!(read("stream,at=soon").unwrap_err().contains("\"soon\" is no core cycle"));
+        assert!(read("stream,priority=high").unwrap_err().contains("\"high\" is no priority"));
+        assert!(read("trace:").unwrap_err().contains("names no application"));
     }
 
     #[test]
@@ -242,10 +253,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mix.toml");
         std::fs::write(&file, "[[applications]]\nworkload = \"stream\"\n[[applications]]\nworkload = \"trace:t\"\npriority = 2\n").unwrap();
-        let apps = named(&[format!("@{}", file.display())]).unwrap();
+        let apps = named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap();
         assert_eq!((apps[0].name.as_str(), apps[0].priority), ("stream", 0));
         assert_eq!((Path::new(&apps[1].name), apps[1].priority), (folder.path().join("t").as_path(), 2));
         std::fs::write(&file, "applications = []").unwrap();
-        assert!(named(&[format!("@{}", file.display())]).unwrap_err().message.contains("lists no application"));
+        assert!(named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string().contains("lists no application"));
     }
 }

@@ -4,16 +4,20 @@ use std::path::{Path, PathBuf};
 
 use warpshard_config::input;
 
+use super::applications;
+use super::request::{Request, Source};
+use super::{Catalogue, Error};
+
 /// Endings that a trace's file may have beyond the name in its list.
 const COMPRESSED: [&str; 3] = [".xz", ".gz", ".zst"];
 
 /// The file of a kernel model that is not built in.
-pub(super) fn of_model(name: &str) -> Vec<PathBuf> {
+pub(crate) fn of_model(name: &str) -> Vec<PathBuf> {
     Some(PathBuf::from(name)).filter(|path| path.is_file()).into_iter().collect()
 }
 
 /// A list of kernels and the files that its lines name; or a single file.
-pub(super) fn of_trace(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn of_trace(path: &Path) -> Vec<PathBuf> {
     let list = if path.is_dir() { path.join("kernelslist.g") } else { path.to_owned() };
     let folder = list.parent().unwrap_or(Path::new("")).to_owned();
     let mut files = vec![list.clone()];
@@ -28,7 +32,7 @@ pub(super) fn of_trace(path: &Path) -> Vec<PathBuf> {
 }
 
 /// A launch file or mix and every file that one of its texts names: listings, contents of buffers, applications.
-pub(super) fn of_program(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn of_program(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut files = vec![path.to_owned()];
     let table = input::read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
@@ -45,10 +49,27 @@ pub(super) fn of_program(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The files of `--cpu`: profiles and traces, and mixes with those that they name.
-pub(super) fn of_cpu(names: &[String]) -> Vec<PathBuf> {
+pub(crate) fn of_cpu(names: &[String]) -> Vec<PathBuf> {
     let files = |name: &String| match name.strip_prefix('@') {
         Some(mix) if Path::new(mix).is_file() => of_program(Path::new(mix)),
         _ => of_model(name),
     };
     names.iter().flat_map(files).collect()
+}
+
+/// The files that the results of a run follow from, besides the machine, in a fixed order.
+///
+/// # Errors
+/// When a mix of applications cannot be read.
+pub fn files_of(catalogue: &Catalogue, request: &Request) -> Result<Vec<PathBuf>, Error> {
+    let gpu = match &request.workload {
+        Some(Source::Trace(path)) => of_trace(path),
+        Some(Source::Program { file, .. }) => of_program(file),
+        Some(Source::Model(name)) => of_model(name),
+        Some(Source::Applications { apps, .. }) => {
+            applications::named(catalogue, apps)?.iter().flat_map(applications::Named::files).collect()
+        }
+        None => Vec::new(),
+    };
+    Ok([gpu, of_cpu(&request.cpu.applications)].concat())
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::args::{Epoch, RunArgs, Until};
 use super::inputs::Origin;
+use super::request::{Cpu, Request, Source, Until};
 
 /// The settings of a run as TOML, to be appended to the machine.
-pub(super) fn run_table(
-    args: &RunArgs,
+pub(crate) fn run_table(
+    request: &Request,
     origin: &Origin,
     threads: (usize, &str),
     kernels: usize,
@@ -18,36 +18,37 @@ pub(super) fn run_table(
     lines.head("run");
     lines.text("version", &facts.version, "this program");
     lines.text("commit", &facts.commit, "this program");
-    lines.value("seed", args.seed, given(args.seed != 1));
+    lines.value("seed", request.seed, given(request.seed != 1));
     lines.value("threads", threads.0, threads.1);
-    match args.epoch {
-        Epoch::Auto => lines.text("epoch", "auto", "default: the lookahead"),
-        Epoch::Cycles(cycles) => lines.value("epoch", cycles, "command line"),
+    match request.epoch {
+        None => lines.text("epoch", "auto", "default: the lookahead"),
+        Some(cycles) => lines.value("epoch", cycles, "command line"),
     }
-    lines.value("relaxed", args.relaxed, given(args.relaxed));
-    lines.value("pin", args.pin, given(args.pin));
-    lines.value("lenient", args.lenient, given(args.lenient));
-    if let Some(cycles) = args.max_cycles {
+    lines.value("relaxed", request.relaxed, given(request.relaxed));
+    lines.value("pin", request.pin, given(request.pin));
+    lines.value("lenient", request.lenient, given(request.lenient));
+    if let Some(cycles) = request.max_cycles {
         lines.value("max_cycles", cycles, "command line");
     }
-    if let Some(cycles) = args.interval {
+    if let Some(cycles) = request.interval {
         lines.value("interval", cycles, "command line");
     }
-    if let Some(sampling) = &args.sampling.sample {
-        lines.text("sample", &sampling.text, "command line");
+    if let Some(sample) = &request.sample {
+        lines.text("sample", sample, "command line");
     }
-    if let Some(wanted) = &args.kernels {
+    if let Some(wanted) = &request.kernels {
         lines.text("select_kernels", wanted, "command line");
     }
-    if !args.policy.is_empty() {
-        lines.value("policies", toml::Value::from(args.policy.clone()), "command line");
+    if !request.policies.is_empty() {
+        lines.value("policies", toml::Value::from(request.policies.clone()), "command line");
     }
-    if !args.cpu.is_empty() {
-        lines.value("cpu", toml::Value::from(args.cpu.clone()), "command line");
-        lines.value("cpu_warm", args.cpu_warm, given(args.cpu_warm != 500_000));
-        lines.value("cpu_measure", args.cpu_measure, given(args.cpu_measure.get() != 4_500_000));
-        lines.value("gpu_first", args.gpu_first, given(args.gpu_first));
-        lines.text("until", &format!("{:?}", args.until).to_lowercase(), given(args.until != Until::Both));
+    let cpu = &request.cpu;
+    if !cpu.applications.is_empty() {
+        lines.value("cpu", toml::Value::from(cpu.applications.clone()), "command line");
+        lines.value("cpu_warm", cpu.warm, given(cpu.warm != Cpu::default().warm));
+        lines.value("cpu_measure", cpu.measure, given(cpu.measure != Cpu::default().measure));
+        lines.value("gpu_first", cpu.gpu_first, given(cpu.gpu_first));
+        lines.text("until", &format!("{:?}", cpu.until).to_lowercase(), given(cpu.until != Until::Both));
     }
     lines.head("run.workload");
     lines.text("name", &facts.workload, "the workload");
@@ -61,18 +62,20 @@ pub(super) fn run_table(
         }
         Origin::Program { path, arch } => {
             lines.text("program", &path.display().to_string(), "command line");
-            lines.text("arch", &format!("sm_{arch}"), given(args.arch.is_some()));
+            lines.text("arch", &format!("sm_{arch}"), given(matches!(request.workload, Some(Source::Program { arch: Some(_), .. }))));
         }
         Origin::Memory => lines.text("origin", "memory", "made by the calling program"),
         Origin::Applications => {
-            lines.value("applications", toml::Value::from(args.app.clone()), "command line");
-            lines.value("once", args.once, given(args.once));
+            if let Some(Source::Applications { apps, once, .. }) = &request.workload {
+                lines.value("applications", toml::Value::from(apps.clone()), "command line");
+                lines.value("once", once, given(*once));
+            }
         }
         Origin::Model { name, parameters } => {
-            lines.text("model", name, given(args.workload.is_some()));
+            lines.text("model", name, given(request.workload.is_some()));
             lines.head("run.workload.parameters");
             for (key, value) in parameters {
-                let set = args.set.iter().any(|(set, _)| set.strip_prefix("workload.") == Some(key));
+                let set = request.set.iter().any(|(set, _)| set.strip_prefix("workload.") == Some(key));
                 lines.value(key, value, if set { "command line" } else { "the model" });
             }
         }

@@ -2,23 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::num::NonZero;
+use std::num::{NonZero, NonZeroU32};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use warpshard_sync::StopFlag;
 
-use warpshard_report::ResultFile;
 use warpshard_report::text::counted;
+use warpshard_report::{FolderError, ResultFile};
+use warpshard_run::{Catalogue, Exit, Opened, Request};
 use warpshard_stats::EndedBy;
-use warpshard_sweep::{Staging, Store};
 
-use super::super::args::Bytes;
-use super::super::exit::{Exit, Failure};
-use super::super::session::{Opened, request};
-use super::memory::Gate;
+use super::error::{Failed, SweepError};
+use super::memory::{Bytes, Gate};
 use super::prepare::Prepared;
+use super::store::{Staging, Store};
 use super::watch::Watch;
 
 /// Time after which a run that memory had no room for is tried again.
@@ -72,10 +71,11 @@ struct Shared<'a> {
     gate: Gate,
     watch: Box<dyn Watch + 'a>,
     /// Why results cannot be stored, which ends the sweep.
-    broken: Option<Failure>,
+    broken: Option<FolderError>,
 }
 
 struct Sweep<'a> {
+    catalogue: &'a Catalogue,
     runs: Vec<&'a Prepared>,
     threads: usize,
     staging: Staging<'a>,
@@ -89,12 +89,13 @@ struct Sweep<'a> {
 /// # Errors
 /// When results cannot be stored.
 pub(super) fn execute<'a>(
+    catalogue: &'a Catalogue,
     wanted: &[&'a Prepared],
     store: &'a Store,
     limits: Limits,
     stop: &StopFlag,
     mut watch: Box<dyn Watch + 'a>,
-) -> Result<Done, Failure> {
+) -> Result<Done, SweepError> {
     let mut known = BTreeSet::new();
     let runs: Vec<&'a Prepared> = wanted.iter().copied().filter(|run| known.insert(run.digest) && !store.has(run.digest)).collect();
     let different = known.len();
@@ -111,13 +112,21 @@ pub(super) fn execute<'a>(
     };
     // A few long runs get several threads each: results do not depend on it.
     let threads = (cores / jobs.max(1)).max(1);
-    let sweep = Sweep { runs, threads, staging: store.staging()?, stop: stop.clone(), shared: Mutex::new(shared), changed: Condvar::new() };
+    let sweep = Sweep {
+        catalogue,
+        runs,
+        threads,
+        staging: store.staging()?,
+        stop: stop.clone(),
+        shared: Mutex::new(shared),
+        changed: Condvar::new(),
+    };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| sweep.work()))));
     let Shared { mut done, broken, mut watch, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     watch.end();
     done.left = sweep.runs.len() - done.simulated - done.failed;
     done.interrupted = sweep.stop.requested() && broken.is_none();
-    broken.map_or(Ok(done), Err)
+    broken.map_or(Ok(done), |error| Err(error.into()))
 }
 
 impl<'a> Sweep<'a> {
@@ -129,7 +138,7 @@ impl<'a> Sweep<'a> {
         while let Some(run) = self.next() {
             // A bug in one run does not end the others; its message is on standard error already.
             let ended = catch_unwind(AssertUnwindSafe(|| self.one(run)));
-            let panicked = |_| Err(Failure::new(Exit::Internal, "a panic, whose message was on standard error"));
+            let panicked = |_| Err(Failed { exit: Exit::Internal, message: "a panic, whose message was on standard error".to_owned() });
             self.store(run, ended.unwrap_or_else(panicked));
         }
     }
@@ -153,15 +162,15 @@ impl<'a> Sweep<'a> {
     }
 
     /// The files of a run; `None` when it was interrupted.
-    fn one(&self, run: &Prepared) -> Result<Option<Vec<ResultFile>>, Failure> {
-        let arguments = [run.run.arguments(), vec![format!("--threads={}", self.threads).into()]].concat();
-        let args = request(&arguments)?;
-        let ready = Opened::new(&args, &arguments)?.load()?;
+    fn one(&self, run: &Prepared) -> Result<Option<Vec<ResultFile>>, Failed> {
+        let threads = NonZeroU32::new(self.threads as u32);
+        let request = Request { threads, ..run.run.request.clone() };
+        let ready = Opened::new(self.catalogue, &request)?.load()?;
         let finished = ready.simulate(Vec::new(), self.stop.clone(), None)?;
         Ok((finished.outcome.ended_by != EndedBy::Interrupted).then(|| finished.tables()))
     }
 
-    fn store(&self, run: &Prepared, ended: Result<Option<Vec<ResultFile>>, Failure>) {
+    fn store(&self, run: &Prepared, ended: Result<Option<Vec<ResultFile>>, Failed>) {
         let stored = match &ended {
             Ok(Some(files)) => self.staging.put(run.digest, files),
             Ok(None) => Ok(()),
@@ -180,7 +189,7 @@ impl<'a> Sweep<'a> {
             }
         }
         if let Err(error) = stored {
-            shared.broken.get_or_insert(error.into());
+            shared.broken.get_or_insert(error);
         }
         let (done, active) = (shared.done, shared.active);
         shared.watch.show(done.simulated + done.failed, done.failed, active);

@@ -9,17 +9,17 @@ use std::num::{NonZero, NonZeroU32};
 
 /// A number of threads with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     /// Threads to run on.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// Where the number comes from, for `run.toml`.
-    pub(super) origin: String,
+    pub(crate) origin: String,
     /// What the user should know about it.
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// The threads of a run for which `--threads` was `asked`.
-pub(super) fn threads(asked: Option<NonZeroU32>) -> Threads {
+pub(crate) fn threads(asked: Option<NonZeroU32>) -> Threads {
     of_cores(asked, std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 

@@ -1,4 +1,4 @@
-//! Checkpoints as files: `run --checkpoint-every` and `run --resume`.
+//! Checkpoints as files.
 //!
 //! A file is: the magic bytes, the version of the format, the lengths of header and body, a digest of both, the header as JSON, and the body, the state
 //! of the run as the engine gives it, compressed. The header says which build wrote it, and which run it belongs to: digests of everything that
@@ -9,16 +9,57 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error as Described;
 use twox_hash::XxHash3_128;
 
 use warpshard_base::Cycle;
 use warpshard_chip::Checkpoints;
 use warpshard_config::Loaded;
-use warpshard_sweep::{Digest, Digests};
 
-use super::args::RunArgs;
-use super::exit::{Exit, Failure};
-use super::{build, configuration, sweep};
+use super::configuration::configuration_of;
+use super::digest::{Digest, Digests};
+use super::files::files_of;
+use super::request::Request;
+use super::{Catalogue, Error};
+
+/// Why a checkpoint cannot be used.
+#[derive(Debug, Described)]
+pub enum CheckpointError {
+    /// The file cannot be read.
+    #[error("cannot read the checkpoint {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no checkpoint, or a damaged one.
+    #[error("{}: {problem}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The checkpoint is of another run.
+    #[error("{} is a checkpoint of another run:\n  {}\n  it belongs to: {command}", file.display(), other.join("\n  "))]
+    OfAnotherRun {
+        /// The file.
+        file: PathBuf,
+        /// What differs.
+        other: Vec<String>,
+        /// A command that is like the run that the checkpoint belongs to.
+        command: String,
+    },
+    /// The checkpoint of a complete run cannot be removed.
+    #[error("cannot remove the checkpoint {} of a complete run: {source}", file.display())]
+    NotRemoved {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
 
 const MAGIC: [u8; 8] = *b"WSCHECKP";
 /// Of what is written here; the state inside belongs to one build.
@@ -45,8 +86,8 @@ struct Header {
 
 impl Header {
     /// That of the run with these options, without its state.
-    fn of(args: &RunArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let mut configuration = configuration::of(args, &[]);
+    fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> Result<Self, Error> {
+        let mut configuration = configuration_of(request, &[]);
         // A run may go on for longer than it was to.
         configuration.options.remove("max_cycles");
         let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
@@ -55,11 +96,11 @@ impl Header {
             configuration.options.iter().map(|(name, value)| (format!("option {}", name.replace('_', "-")), digest(&value.to_string()))),
         );
         let known = Digests::new(Path::new(""));
-        for file in sweep::inputs::of(args)? {
-            let unreadable = |error: io::Error| Failure::new(Exit::Workload, format!("cannot read {}: {error}", file.display()));
+        for file in files_of(catalogue, request)? {
+            let unreadable = |source: io::Error| Error::Unreadable { file: file.clone(), source };
             parts.push((format!("file {}", file.display()), known.file(&file).map_err(unreadable)?));
         }
-        Ok(Self { build: build().to_owned(), command: configuration.command, cycle: 0, bytes: 0, parts })
+        Ok(Self { build: warpshard_build::build().to_owned(), command: configuration.command, cycle: 0, bytes: 0, parts })
     }
 
     /// What in `self`, of a file, is not so in `run`.
@@ -75,40 +116,26 @@ impl Header {
     }
 }
 
-/// Where the checkpoints of a run into `folder` are.
-fn path_of(folder: &Path) -> PathBuf {
-    let mut path = folder.as_os_str().to_owned();
-    path.push(".checkpoint");
-    path.into()
-}
-
 /// What the options ask for, and where the run goes on, for people.
 ///
 /// # Errors
 /// When the checkpoint to go on from cannot be read, is damaged, or belongs to another run or build.
-pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<(Checkpoints, Option<String>), Failure> {
-    if args.checkpoint_every.is_none() && args.resume.is_none() {
+pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> Result<(Checkpoints, Option<String>), Error> {
+    if request.checkpoint_every.is_none() && request.resume.is_none() {
         return Ok((Checkpoints::default(), None));
     }
-    let run = Header::of(args, loaded)?;
+    let run = Header::of(catalogue, request, loaded)?;
     let (mut checkpoints, mut resumed) = (Checkpoints::default(), None);
-    if let Some(path) = &args.resume {
+    if let Some(path) = &request.resume {
         let (header, state) = read(path)?;
         let other = header.other_than(&run);
         if !other.is_empty() {
-            let message = format!(
-                "{} is a checkpoint of another run:\n  {}\n  it belongs to: {}",
-                path.display(),
-                other.join("\n  "),
-                header.command
-            );
-            return Err(Failure::new(Exit::Checkpoint, message));
+            return Err(CheckpointError::OfAnotherRun { file: path.clone(), other, command: header.command }.into());
         }
         resumed = Some(format!("the run goes on at cycle {}, from {}", header.cycle, path.display()));
         checkpoints.resume = Some(state);
     }
-    if let (Some(every), Some(folder)) = (args.checkpoint_every, &args.out) {
-        let path = path_of(folder);
+    if let (Some(every), Some(path)) = (request.checkpoint_every, request.checkpoint_file.clone()) {
         checkpoints.every = Some(every.get());
         checkpoints.keep = Some(Box::new(move |at: Cycle, state: Vec<u8>| {
             let header = Header { cycle: at.0, bytes: state.len() as u64, ..run.clone() };
@@ -124,16 +151,12 @@ pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<(Checkpoints, Option
 ///
 /// # Errors
 /// When the system refuses.
-pub(super) fn remove(args: &RunArgs) -> Result<(), Failure> {
-    let (Some(folder), true) = (&args.out, args.checkpoint_every.is_some()) else { return Ok(()) };
-    let path = path_of(folder);
+pub fn remove_checkpoint(request: &Request) -> Result<(), CheckpointError> {
+    let (Some(path), true) = (&request.checkpoint_file, request.checkpoint_every.is_some()) else { return Ok(()) };
     // A process that was killed while it wrote has left its part.
-    for path in [partial_of(&path), path] {
+    for path in [partial_of(path), path.clone()] {
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let message = format!("cannot remove the checkpoint {} of a complete run: {error}", path.display());
-                return Err(Failure::new(Exit::Checkpoint, message));
-            }
+            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::NotRemoved { file: path, source }),
             _ => {}
         }
     }
@@ -174,10 +197,10 @@ fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn read(path: &Path) -> Result<(Header, Vec<u8>), Failure> {
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::new(Exit::Checkpoint, format!("cannot read the checkpoint {}: {error}", path.display())))?;
-    decode(&bytes).map_err(|problem| Failure::new(Exit::Checkpoint, format!("{}: {problem}", path.display())))
+fn read(path: &Path) -> Result<(Header, Vec<u8>), CheckpointError> {
+    let file = || path.to_owned();
+    let bytes = fs::read(path).map_err(|source| CheckpointError::Unreadable { file: file(), source })?;
+    decode(&bytes).map_err(|problem| CheckpointError::Damaged { file: file(), problem })
 }
 
 fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {

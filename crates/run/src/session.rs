@@ -1,18 +1,10 @@
-//! A run with the options of `warpshard run`, step by step, for programs that embed the simulator such as the Python package.
-//!
-//! In: [`RunArgs`], from [`request`] or the command line. Out: [`Finished`], with everything that a result folder holds. The command goes the
-//! same way, so that equal options give equal files.
+//! A run step by step: [`Opened`] has its machine, [`Ready`] its workload too, and [`Finished`] everything that a result folder holds.
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Parser as _;
-use warpshard_sync::{Published, StopFlag};
-
 use warpshard_chip::host::Ranks;
-use warpshard_chip::{Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
+use warpshard_chip::{Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, RunResult, Scaling};
 use warpshard_config::{Loaded, Machine};
 use warpshard_control::Controller;
 use warpshard_energy::Model;
@@ -22,32 +14,41 @@ use warpshard_report::text::Style;
 use warpshard_report::{ResultFile, RunFacts, csv, energy, json, summary};
 use warpshard_stats::activity::{Activity, Recording};
 use warpshard_stats::{HostFacts, Outcome};
+use warpshard_sync::{Published, StopFlag};
 use warpshard_trace::DecodeClock;
 use warpshard_workload::Workload;
 
-use super::args::{Cli, Command, Epoch, RunArgs, Until};
-use super::exit::{Exit, Failure};
+use super::configuration::{configuration_of, suffix};
 use super::inputs::{self, Origin, Settings};
+use super::request::{DEFAULT_MODEL, Request, Source, Until};
+use super::run_toml::run_table;
+use super::select::select;
 use super::threads::{Threads, threads};
-use super::{applications, checkpoint, configuration, policies, program, runfile, sampled, select};
+use super::{Catalogue, Error, applications, checkpoint, sampled};
 
-/// Reads the options of a run; `arguments` begins with `warpshard run`.
+/// Simulates what `request` asks for, with names of `catalogue`.
+///
+/// ```
+/// use warpshard_run::{Catalogue, Request, Source, simulate};
+///
+/// let request = Request { machine: "tiny".into(), workload: Some(Source::Model("vecadd".into())), ..Request::default() };
+/// let finished = simulate(Catalogue::core(), &request)?;
+/// assert!(finished.outcome.cycles > 0);
+/// # Ok::<(), warpshard_run::Error>(())
+/// ```
 ///
 /// # Errors
-/// What the command line would answer, also where the command is another one.
-pub fn request(arguments: &[OsString]) -> Result<RunArgs, Failure> {
-    match Cli::try_parse_from(arguments).map(|cli| cli.command) {
-        Ok(Command::Run(args)) => Ok(*args),
-        Ok(_) => Err(Failure::new(Exit::Usage, "these are no options of `warpshard run`")),
-        Err(message) => Err(Failure::new(Exit::Usage, message.render().to_string().trim_start_matches("error: ").trim_end())),
-    }
+/// When anything of the request is wrong, or the simulation fails.
+pub fn simulate(catalogue: &Catalogue, request: &Request) -> Result<Finished, Error> {
+    Opened::new(catalogue, request)?.load()?.simulate(Vec::new(), StopFlag::new(), None)
 }
 
 /// A run whose machine is loaded.
 #[derive(Debug)]
 pub struct Opened<'a> {
-    args: &'a RunArgs,
-    arguments: &'a [OsString],
+    catalogue: &'a Catalogue,
+    request: &'a Request,
+    arguments: Vec<String>,
     settings: Settings,
     loaded: Loaded,
     threads: Threads,
@@ -55,25 +56,32 @@ pub struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    /// Loads the machine. `arguments` is the command line as it was given, for `host.json`.
+    /// Loads the machine.
     ///
     /// # Errors
     /// All errors of the machine and of its event energies.
-    pub fn new(args: &'a RunArgs, arguments: &'a [OsString]) -> Result<Self, Failure> {
+    pub fn new(catalogue: &'a Catalogue, request: &'a Request) -> Result<Self, Error> {
         let started = Instant::now();
-        let settings = Settings::of(&args.set);
-        let loaded = crate::catalogue().machine(&args.machine, &settings.machine).map_err(|errors| Failure::new(Exit::Config, errors))?;
-        Ok(Self { started, ..Self::with_machine(args, arguments, loaded)? })
+        request.check()?;
+        let loaded = catalogue.machine(&request.machine, &Settings::of(&request.set).machine)?;
+        Ok(Self { started, ..Self::with_machine(catalogue, request, loaded)? })
     }
 
-    /// Takes a machine that is loaded already, in place of the one that the options name.
+    /// Takes a machine that is loaded already, in place of the one that the request names.
     ///
     /// # Errors
     /// When its event energies cannot be read.
-    pub fn with_machine(args: &'a RunArgs, arguments: &'a [OsString], loaded: Loaded) -> Result<Self, Failure> {
-        let (started, settings) = (Instant::now(), Settings::of(&args.set));
-        Model::of(&loaded.machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
-        Ok(Self { args, arguments, settings, loaded, threads: threads(args.threads), started })
+    pub fn with_machine(catalogue: &'a Catalogue, request: &'a Request, loaded: Loaded) -> Result<Self, Error> {
+        let (started, settings) = (Instant::now(), Settings::of(&request.set));
+        request.check()?;
+        Model::of(&loaded.machine)?;
+        Ok(Self { catalogue, request, arguments: Vec::new(), settings, loaded, threads: threads(request.threads), started })
+    }
+
+    /// Notes the command line as it was given, with the name of the program, for `host.json`.
+    #[must_use]
+    pub fn called_with(self, arguments: Vec<String>) -> Self {
+        Self { arguments, ..self }
     }
 
     /// The machine.
@@ -82,7 +90,7 @@ impl<'a> Opened<'a> {
     }
 
     /// The machine with the origin of its values.
-    pub(super) fn loaded(&self) -> &Loaded {
+    pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
 
@@ -92,41 +100,42 @@ impl<'a> Opened<'a> {
         of_machine.chain(self.threads.note.clone())
     }
 
-    /// Loads the workload that the options name.
+    /// Loads the workload that the request names.
     ///
     /// # Errors
     /// When the workload, the selection of kernels or the load of the CPU cores is wrong.
-    pub fn load(self) -> Result<Ready<'a>, Failure> {
+    pub fn load(self) -> Result<Ready<'a>, Error> {
         let clock = Arc::new(DecodeClock::default());
         let (workload, origin) = self.workload(&clock)?;
         self.ready(workload, origin, clock)
     }
 
-    /// Takes a workload that exists in memory, in place of the one that the options name. Its results have no configuration, because no
+    /// Takes a workload that exists in memory, in place of the one that the request names. Its results have no configuration, because no
     /// command would repeat them.
     ///
     /// # Errors
     /// When the load of the CPU cores is wrong.
-    pub fn with_workload(self, workload: Workload) -> Result<Ready<'a>, Failure> {
+    pub fn with_workload(self, workload: Workload) -> Result<Ready<'a>, Error> {
         self.ready(workload, Origin::Memory, Arc::new(DecodeClock::default()))
     }
 
-    fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Failure> {
-        let Self { args, arguments, loaded, threads, started, .. } = self;
+    fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Error> {
+        let Self { catalogue, request, arguments, loaded, threads, started, .. } = self;
         let (checkpoints, resumed) = match &origin {
-            Origin::Memory if args.checkpoint_every.is_some() || args.resume.is_some() => {
+            Origin::Memory if request.checkpoint_every.is_some() || request.resume.is_some() => {
                 let problem = "checkpoints: a workload of the calling program cannot be found again; use a file, or a built-in model";
-                return Err(Failure::new(Exit::Usage, problem));
+                return Err(Error::Usage(problem.into()));
             }
-            _ => checkpoint::of(args, &loaded)?,
+            _ => checkpoint::of(catalogue, request, &loaded)?,
         };
-        let cpu = cpu_load(args, &loaded.machine)?;
-        let recording = recording(args, &loaded.machine)?;
-        let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration::of(args, arguments));
-        let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, args.seed) };
+        let cpu = cpu_load(request, &loaded.machine)?;
+        let recording = recording(request, &loaded.machine)?;
+        let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration_of(request, &arguments));
+        let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, request.seed) };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
         let ready = Ready {
-            args,
+            catalogue,
+            request,
             loaded,
             workload: Arc::new(workload),
             origin,
@@ -143,56 +152,44 @@ impl<'a> Opened<'a> {
         Ok(ready)
     }
 
-    fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
-        let (args, settings) = (self.args, &self.settings);
-        if !args.app.is_empty() {
-            if let Some((key, _)) = settings.model.first() {
-                let problem = format!("--set workload.{key}: with --app, models keep the values of their files");
-                return Err(Failure::new(Exit::Usage, problem));
+    fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+        let (catalogue, request, settings) = (self.catalogue, self.request, &self.settings);
+        let without_parameters = |why: &str| match settings.model.first() {
+            Some((key, _)) => Err(Error::Usage(format!("--set workload.{key}: {why}"))),
+            None => Ok(()),
+        };
+        let (workload, origin) = match &request.workload {
+            Some(Source::Applications { apps, once, .. }) => {
+                without_parameters("with --app, models keep the values of their files")?;
+                let apps = applications::named(catalogue, apps)?;
+                let workload = applications::workload(catalogue, request, (&apps, *once), self.threads.count, clock)?;
+                return Ok((workload, Origin::Applications));
             }
-            let workload = applications::workload(args, &applications::named(&args.app)?, self.threads.count, clock)?;
-            return Ok((workload, Origin::Applications));
-        }
-        let (workload, origin) = match &args.trace {
-            Some(_) if !settings.model.is_empty() => {
-                let key = &settings.model[0].0;
-                return Err(Failure::new(
-                    Exit::Usage,
-                    format!("--set workload.{key}: a trace has no parameters; only kernel models have them"),
-                ));
+            Some(Source::Trace(path)) => {
+                without_parameters("a trace has no parameters; only kernel models have them")?;
+                // Of a trace that is sampled most launches are never decoded.
+                let load = if request.sample.is_some() { inputs::sampled_trace } else { inputs::trace };
+                load(path, self.threads.count, request.lenient, clock)?
             }
-            // Of a trace that is sampled most launches are never decoded.
-            Some(path) if args.sampling.sample.is_some() => inputs::sampled_trace(path, self.threads.count, args.lenient, clock)?,
-            Some(path) => inputs::trace(path, self.threads.count, args.lenient, clock)?,
-            None if args.program.is_some() => {
-                let path = args.program.as_deref().unwrap_or(Path::new(""));
-                program::workload(path, args.arch, &settings.model)?
-            }
-            None => {
-                let name = args.workload.as_deref().unwrap_or(inputs::DEFAULT_MODEL);
-                inputs::model_workload(name, &inputs::model(name, args.seed, &settings.model)?)
+            Some(Source::Program { file, arch }) => inputs::program(file, *arch, &settings.model)?,
+            model => {
+                let name = if let Some(Source::Model(name)) = model { name } else { DEFAULT_MODEL };
+                inputs::model_workload(name, &inputs::model(catalogue, name, request.seed, &settings.model)?)
             }
         };
-        let workload = match &args.kernels {
-            Some(wanted) => select::select(workload, wanted)?,
+        let workload = match &request.kernels {
+            Some(wanted) => select(workload, wanted)?,
             None => workload,
         };
         Ok((workload, origin))
     }
 }
 
-/// Removes the checkpoint of a run that is complete.
-///
-/// # Errors
-/// When the system refuses.
-pub fn remove_checkpoint(args: &RunArgs) -> Result<(), Failure> {
-    checkpoint::remove(args)
-}
-
 /// A run with all that it needs.
 #[derive(Debug)]
 pub struct Ready<'a> {
-    args: &'a RunArgs,
+    catalogue: &'a Catalogue,
+    request: &'a Request,
     loaded: Loaded,
     workload: Arc<Workload>,
     origin: Origin,
@@ -217,7 +214,7 @@ impl Ready<'_> {
 
     /// The machine's name, the workload's, and what the options change, as the name of a result folder.
     pub fn folder_name(&self) -> String {
-        file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, configuration::suffix(self.args)))
+        file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, suffix(self.request)))
     }
 
     /// Where the run goes on, for people; nothing for one that begins at its beginning.
@@ -230,7 +227,7 @@ impl Ready<'_> {
         format!("{} on {}", self.facts.workload, self.facts.machine)
     }
 
-    /// Simulates. The controllers of the options come first, then `controllers`. The run ends at the next cut when `stop` is requested, and
+    /// Simulates. The controllers of the request come first, then `controllers`. The run ends at the next cut when `stop` is requested, and
     /// shows how far it is in `progress`.
     ///
     /// # Errors
@@ -240,7 +237,7 @@ impl Ready<'_> {
         controllers: Vec<Box<dyn Controller>>,
         stop: StopFlag,
         progress: Option<Published<Progress>>,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Finished, Error> {
         self.simulate_watched(controllers, stop, progress, None)
     }
 
@@ -254,95 +251,114 @@ impl Ready<'_> {
         stop: StopFlag,
         progress: Option<Published<Progress>>,
         live: Option<Live>,
-    ) -> Result<Finished, Failure> {
-        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks, checkpoints, resumed: _ } = self;
+    ) -> Result<Finished, Error> {
+        let Self {
+            catalogue,
+            request,
+            loaded,
+            workload,
+            origin,
+            clock,
+            threads,
+            cpu,
+            recording,
+            facts,
+            prepared,
+            ranks,
+            checkpoints,
+            resumed: _,
+        } = self;
         let mut facts = facts;
         if let Some(configuration) = facts.configuration.as_mut().filter(|_| !controllers.is_empty()) {
             let names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
             configuration.command += &format!(" # and controllers of the calling program: {}", names.join(", "));
             configuration.options.insert("controllers".into(), names.into());
         }
-        let mut all = policies::controllers(&args.policy)?;
+        let mut all = controllers_of(catalogue, &request.policies)?;
         all.extend(controllers);
         let options = || RunOptions {
             threads: threads.count,
             scaling: Scaling::Adaptive,
-            epoch: match args.epoch {
-                Epoch::Auto => None,
-                Epoch::Cycles(cycles) => Some(cycles.get()),
-            },
-            relaxed: args.relaxed,
-            max_cycles: args.max_cycles.map(std::num::NonZeroU64::get),
-            interval: args.interval.map(std::num::NonZeroU64::get),
-            pin: args.pin,
+            epoch: request.epoch.map(std::num::NonZeroU64::get),
+            relaxed: request.relaxed,
+            max_cycles: request.max_cycles.map(std::num::NonZeroU64::get),
+            interval: request.interval.map(std::num::NonZeroU64::get),
+            pin: request.pin,
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();
-        let warpshard_chip::RunResult { mut outcome, mut host, activity, .. } = match &args.sampling.sample {
+        let RunResult { mut outcome, mut host, activity, .. } = match &request.sample {
             Some(_) if !all.is_empty() || cpu.is_some() || ranks.is_some() || live.is_some() => {
                 let problem = "--sample: controllers, CPU cores, ranks and displays see a whole run; leave them or --sample out";
-                return Err(Failure::new(Exit::Usage, problem));
+                return Err(Error::Usage(problem.into()));
             }
             Some(_) if checkpoints.every.is_some() || checkpoints.resume.is_some() => {
                 let problem =
                     "--sample: a sampled run has no checkpoints, since it simulates several parts of the workload; leave one of both out";
-                return Err(Failure::new(Exit::Usage, problem));
+                return Err(Error::Usage(problem.into()));
             }
-            Some(sampling) => sampled::simulate(&loaded.machine, &workload, &sampling.options, (&stop, progress.as_ref()), options)?,
+            Some(text) => {
+                let aims = text.parse().map_err(|problem| Error::Usage(format!("--sample {text}: {problem}")))?;
+                sampled::simulate(&loaded.machine, &workload, &aims, (&stop, progress.as_ref()), options)?
+            }
             None => {
                 let options = RunOptions { cpu, controllers: all, stop, progress, ranks, recording, live, checkpoints, ..options() };
                 warpshard_chip::simulate(&loaded.machine, &workload, options)?
             }
         };
         let decoded_meanwhile = clock.seconds() - decoded_before;
-        if args.alone {
-            applications::add_alone(&mut outcome, &loaded, args, threads.count)?;
-        }
+        applications::add_alone(catalogue, &mut outcome, &loaded, request, threads.count)?;
         host.startup_seconds += prepared;
         host.decode_seconds = clock.seconds();
         // All workers wait for decoding, so that on average each loses its share of the decoding time.
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
-        let table = runfile::run_table(args, &origin, (threads.count, &threads.origin), workload.kernels.len(), &facts);
+        let table = run_table(request, &origin, (threads.count, &threads.origin), workload.kernels.len(), &facts);
         Ok(Finished { run_toml: loaded.provenance.to_toml() + &table, facts, outcome, host, activity })
     }
 }
 
-/// What the trace of `--perfetto` needs of single units.
-fn recording(args: &RunArgs, machine: &Machine) -> Result<Option<Recording>, Failure> {
-    if args.perfetto.is_none() {
-        return Ok(None);
-    }
-    let usage = |problem| Failure::new(Exit::Usage, problem);
+/// The controllers that were asked for, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+///
+/// # Errors
+/// When a policy or a parameter is unknown, or a value is invalid.
+pub fn controllers_of(catalogue: &Catalogue, asked: &[String]) -> Result<Vec<Box<dyn Controller>>, Error> {
+    let controller = |text: &String| catalogue.controller(text).map_err(|source| Error::Policy { text: text.clone(), source });
+    asked.iter().map(controller).collect()
+}
+
+/// What is recorded of single units.
+fn recording(request: &Request, machine: &Machine) -> Result<Option<Recording>, Error> {
+    let Some(record) = &request.record else { return Ok(None) };
     let partitions = machine.mem.map.partitions;
     Ok(Some(Recording {
-        sms: args.perfetto_sms.among(machine.gpu.sms, "--perfetto-sms", "SM").map_err(usage)?,
-        partitions: args.perfetto_channels.among(partitions, "--perfetto-channels", "memory partition").map_err(usage)?,
-        from: args.perfetto_from,
-        most: args.perfetto_events.get(),
+        sms: record.sms.among(machine.gpu.sms, "--perfetto-sms", "SM")?,
+        partitions: record.partitions.among(partitions, "--perfetto-channels", "memory partition")?,
+        from: record.from,
+        most: record.most.get(),
     }))
 }
 
-/// The load of the CPU cores, from `--cpu` and the options that require it.
-fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failure> {
-    if args.cpu.is_empty() {
+/// The load of the CPU cores.
+fn cpu_load(request: &Request, machine: &Machine) -> Result<Option<CpuLoad>, Error> {
+    let cpu = &request.cpu;
+    if cpu.applications.is_empty() {
         return Ok(None);
     }
     let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
-    let applications = CpuApplication::all(&args.cpu, cores);
     let load = CpuLoad {
-        applications: applications.map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")))?,
-        warm: args.cpu_warm,
-        measure: args.cpu_measure.get(),
-        gpu_waits: !args.gpu_first,
-        end: match args.until {
+        applications: CpuApplication::all(&cpu.applications, cores).map_err(Error::Cpu)?,
+        warm: cpu.warm,
+        measure: cpu.measure.get(),
+        gpu_waits: !cpu.gpu_first,
+        end: match cpu.until {
             Until::Both => CpuEnd::Both,
             Until::Gpu => CpuEnd::Gpu,
             Until::Cpu => CpuEnd::Cpu,
         },
-        seed: args.seed,
+        seed: request.seed,
     };
-    load.check(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
+    load.check(machine).map_err(Error::CpuLoad)?;
     Ok(Some(load))
 }
 
@@ -416,10 +432,6 @@ fn peak_memory_bytes() -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<OsString> {
-        text.split(' ').map(OsString::from).collect()
-    }
-
     #[test]
     fn a_workload_with_a_strange_name_gets_a_harmless_folder() {
         assert_eq!(file_name("v100-../a b<int>"), "v100-.._a_b_int_");
@@ -432,24 +444,24 @@ mod tests {
     }
 
     #[test]
-    fn options_are_those_of_the_command_and_nothing_else() {
-        let wrong = |text: &str| request(&words(text)).unwrap_err();
-        assert!(wrong("warpshard run --sett a=1").message.contains("--sett"));
-        assert_eq!(wrong("warpshard list").exit, Exit::Usage);
-        assert_eq!(request(&words("warpshard run --seed 7")).unwrap().seed, 7);
+    fn a_workload_in_memory_has_no_command_that_would_repeat_it() {
+        let core = Catalogue::core();
+        let plain = Request { machine: "tiny".into(), threads: std::num::NonZeroU32::new(1), ..Request::default() };
+        let made = || core.model("vecadd", 1, &[("n".into(), "1024".into())]).unwrap().workload();
+        let run = |ready: Ready<'_>| ready.simulate(Vec::new(), StopFlag::new(), None).unwrap();
+        let given = run(Opened::new(core, &plain).unwrap().with_workload(made()).unwrap());
+        assert!(given.facts.configuration.is_none() && given.run_toml.contains("made by the calling program"));
+        let workload = Some(Source::Model("vecadd".into()));
+        let request = Request { workload, set: vec![("workload.n".into(), "1024".into())], ..plain };
+        let named = run(Opened::new(core, &request).unwrap().load().unwrap());
+        assert_eq!((given.outcome, named.facts.configuration.is_some()), (named.outcome, true));
     }
 
     #[test]
-    fn a_workload_in_memory_has_no_command_that_would_repeat_it() {
-        let arguments = words("warpshard run --machine tiny --threads 1");
-        let args = request(&arguments).unwrap();
-        let made = || warpshard_model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
-        let run = |ready: Ready<'_>| ready.simulate(Vec::new(), StopFlag::new(), None).unwrap();
-        let given = run(Opened::new(&args, &arguments).unwrap().with_workload(made()).unwrap());
-        assert!(given.facts.configuration.is_none() && given.run_toml.contains("made by the calling program"));
-        let arguments = words("warpshard run --machine tiny --threads 1 --workload vecadd --set workload.n=1024");
-        let args = request(&arguments).unwrap();
-        let named = run(Opened::new(&args, &arguments).unwrap().load().unwrap());
-        assert_eq!((given.outcome, named.facts.configuration.is_some()), (named.outcome, true));
+    fn errors_name_the_option() {
+        let message = |text: &str| controllers_of(Catalogue::core(), &[text.to_owned()]).err().expect("it is refused").to_string();
+        assert!(message("static_limt:ctas=1").contains("did you mean `static_limit`"));
+        assert_eq!(message("static_limit:ctas"), "--policy static_limit:ctas: `ctas` is not of the form KEY=VALUE");
+        assert!(message("static_limit:ctas=many").starts_with("--policy static_limit:ctas=many: policy `static_limit`: "));
     }
 }

@@ -1,8 +1,6 @@
-//! Exit codes: the one table that the program, its help and its documentation share.
+//! Exit codes: the one table that the program, its help, its documentation and the stored results of sweeps share.
 
 use std::fmt::Write as _;
-
-use warpshard_chip::RunError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,47 +56,12 @@ impl Exit {
 }
 
 /// The table as text, one code per line.
-pub fn table() -> String {
+pub fn exit_codes() -> String {
     let mut text = String::from("Exit codes:\n");
     for (exit, meaning) in TABLE {
         let _ = writeln!(text, "  {:>3}  {meaning}", exit as u8);
     }
     text
-}
-
-/// Why a command failed: the message for the user and the exit code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// How the program ends.
-    pub exit: Exit,
-    /// The message, which begins in lower case; may have several lines.
-    pub message: String,
-}
-
-impl Failure {
-    /// A failure that ends the program with `exit`.
-    pub fn new(exit: Exit, message: impl ToString) -> Self {
-        Self { exit, message: message.to_string() }
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        let exit = match &error {
-            RunError::Config(_) => Exit::Config,
-            RunError::Trace(_) => Exit::Workload,
-            RunError::Deadlock(_) => Exit::Deadlock,
-            RunError::Panic(_) => Exit::Internal,
-            RunError::Checkpoint(_) => Exit::Checkpoint,
-        };
-        Self::new(exit, error)
-    }
-}
-
-impl From<warpshard_report::FolderError> for Failure {
-    fn from(error: warpshard_report::FolderError) -> Self {
-        Self::new(Exit::Output, error)
-    }
 }
 
 #[cfg(test)]
@@ -108,6 +71,6 @@ mod tests {
     #[test]
     fn codes_ascend_and_each_has_a_line() {
         assert!(TABLE.windows(2).all(|pair| (pair[0].0 as u8) < pair[1].0 as u8));
-        assert_eq!(table().lines().count(), TABLE.len() + 1);
+        assert_eq!(exit_codes().lines().count(), TABLE.len() + 1);
     }
 }

@@ -7,7 +7,7 @@ use regex::Regex;
 use warpshard_base::KernelIndex;
 use warpshard_workload::{Command, KernelInfo, Workload};
 
-use super::exit::{Exit, Failure};
+use super::Error;
 
 /// A selection of kernels.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ enum Selection {
 
 impl Selection {
     /// Reads "3", "1-4,7", "3-" or a regular expression.
-    fn parse(text: &str) -> Result<Self, Failure> {
-        let usage = |message: String| Failure::new(Exit::Usage, format!("--kernels {text}: {message}"));
+    fn parse(text: &str) -> Result<Self, Error> {
+        let usage = |message: String| Error::Usage(format!("--kernels {text}: {message}"));
         if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',') {
             let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
             return ranges
@@ -57,7 +57,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
 ///
 /// # Errors
 /// When `wanted` is not a selection, or selects nothing.
-pub(super) fn select(workload: Workload, wanted: &str) -> Result<Workload, Failure> {
+pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     let selection = Selection::parse(wanted)?;
     let mut new_index = Vec::with_capacity(workload.kernels.len());
     let mut kept = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn select(workload: Workload, wanted: &str) -> Result<Workload, Failu
         }
     }
     if kept.is_empty() {
-        return Err(Failure::new(Exit::Usage, nothing_selected(&workload, wanted)));
+        return Err(Error::Usage(nothing_selected(&workload, wanted)));
     }
     // What is not selected is not waited for.
     kept.iter_mut()
@@ -100,6 +100,7 @@ mod tests {
     use warpshard_state::{Reader, StateError, Writer};
 
     use super::*;
+    use crate::Exit;
     use warpshard_base::{Addr, AppId, CtaIndex, StreamId};
     use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel};
 
@@ -183,10 +184,11 @@ mod tests {
     #[test]
     fn what_selects_nothing_is_wrong_usage_and_shows_what_there_is() {
         let failure = select(workload(), "7-8").unwrap_err();
-        assert_eq!(failure.exit, Exit::Usage);
-        assert!(failure.message.contains("none of the 4 kernels") && failure.message.contains("5  gemm_nt"), "{}", failure.message);
+        let message = failure.to_string();
+        assert_eq!(failure.exit(), Exit::Usage);
+        assert!(message.contains("none of the 4 kernels") && message.contains("5  gemm_nt"), "{message}");
         for wrong in ["4-2", "-", "1,,2", "(", "99999999999999999999"] {
-            assert_eq!(select(workload(), wrong).unwrap_err().exit, Exit::Usage, "{wrong}");
+            assert_eq!(select(workload(), wrong).unwrap_err().exit(), Exit::Usage, "{wrong}");
         }
     }
 }

@@ -5,11 +5,40 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use super::super::args::Bytes;
+use std::str::FromStr;
 
 /// Share of the free memory that is left free.
 const RESERVE: u64 = 16;
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = BytesError;
+
+    /// "8GiB", "512 MiB", "2GB".
+    fn from_str(text: &str) -> Result<Self, BytesError> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            "tib" => 1 << 40,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            _ => return Err(BytesError),
+        };
+        let amount: f64 = digits.trim().parse().map_err(|_| BytesError)?;
+        let bytes = amount * scale as f64;
+        if bytes.is_finite() && bytes >= 1.0 { Ok(Self(bytes as u64)) } else { Err(BytesError) }
+    }
+}
+
+/// The text of a size is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a size such as 8GiB, 512MiB or 2GB")]
+pub struct BytesError;
 
 /// Decides whether one more run may begin.
 #[derive(Debug)]
@@ -92,5 +121,13 @@ mod tests {
     #[test]
     fn the_host_says_what_there_is() {
         assert!(resident().unwrap() > 1 << 20 && available().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(["8GiB", "1.5 MiB", "2GB"].map(|text| text.parse()), [Ok(Bytes(8 << 30)), Ok(Bytes(3 << 19)), Ok(Bytes(2_000_000_000))]);
+        for wrong in ["8", "GiB", "-1GiB", "0GiB", "8 GB B", "nanGiB"] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
     }
 }

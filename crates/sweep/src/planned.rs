@@ -5,20 +5,25 @@
 
 use std::path::{Path, PathBuf};
 
+use warpshard_report::frame::NoParquet;
+use warpshard_report::write_whole;
+use warpshard_run::{Catalogue, Digest, Digests, Exit};
 use warpshard_sync::StopFlag;
 
-use warpshard_report::frame::NoParquet;
-use warpshard_sweep::{Digest, Digests, Entry, Plan, Run, Slice, Store, Table};
-
-use super::super::exit::{Exit, Failure};
-use super::super::output;
+use super::error::SweepError;
 use super::execute::{self, Done, Limits};
+use super::expand::Run;
+use super::plan::Plan;
 use super::prepare::{self, Prepared};
+use super::slice::Slice;
+use super::store::{Entry, Store};
+use super::table::Table;
 use super::watch::Watch;
 
 /// A plan whose runs are checked, and the folder of its results.
 #[derive(Debug)]
 pub struct Planned {
+    catalogue: &'static Catalogue,
     keys: Vec<String>,
     prepared: Vec<Prepared>,
     store: Store,
@@ -30,12 +35,12 @@ impl Planned {
     ///
     /// # Errors
     /// When a run is wrong, or the folder holds something else.
-    pub fn new(plan: &Plan, out: Option<&Path>) -> Result<Self, Failure> {
-        let store = Store::open(&folder(out, plan))?;
+    pub fn new(catalogue: &'static Catalogue, plan: &Plan, out: Option<&Path>) -> Result<Self, SweepError> {
+        let store = Store::open(&out.map_or_else(|| default_folder(plan), Path::to_path_buf))?;
         let known = Digests::new(&store.path("inputs.json"));
-        let (prepared, warnings) = prepare::prepare(plan.runs(), &known)?;
+        let (prepared, warnings) = prepare::prepare(catalogue, plan.runs(), &known)?;
         known.keep();
-        Ok(Self { keys: plan.keys(), prepared, store, warnings })
+        Ok(Self { catalogue, keys: plan.keys(), prepared, store, warnings })
     }
 
     /// What is allowed but probably not intended.
@@ -57,9 +62,9 @@ impl Planned {
     ///
     /// # Errors
     /// When results cannot be stored. Runs that fail do not end the others.
-    pub fn simulate(&self, slice: Option<Slice>, limits: Limits, stop: &StopFlag, watch: Box<dyn Watch + '_>) -> Result<Done, Failure> {
+    pub fn simulate(&self, slice: Option<Slice>, limits: Limits, stop: &StopFlag, watch: Box<dyn Watch + '_>) -> Result<Done, SweepError> {
         let wanted: Vec<&Prepared> = self.prepared.iter().filter(|one| slice.is_none_or(|slice| slice.has(one.run.number))).collect();
-        execute::execute(&wanted, &self.store, limits, stop, watch)
+        execute::execute(self.catalogue, &wanted, &self.store, limits, stop, watch)
     }
 
     /// The table of what there is.
@@ -72,16 +77,21 @@ impl Planned {
     ///
     /// # Errors
     /// When a file cannot be written, or the program has no Parquet.
-    pub fn collect(&self, parquet: bool) -> Result<Table, Failure> {
+    pub fn collect(&self, parquet: bool) -> Result<Table, SweepError> {
         if parquet {
             NoParquet::check()?;
         }
         let table = self.table();
-        output::file(&self.path("sweep.csv"), table.frame.csv().as_bytes())?;
+        self.write("sweep.csv", table.frame.csv().as_bytes())?;
         if parquet {
-            output::file(&self.path("sweep.parquet"), &table.frame.parquet()?)?;
+            self.write("sweep.parquet", &table.frame.parquet()?)?;
         }
         Ok(table)
+    }
+
+    /// Writes a file beside the results: whole, or not at all.
+    fn write(&self, name: &str, contents: &[u8]) -> Result<(), SweepError> {
+        write_whole(&self.path(name), contents).map_err(|source| SweepError::File { file: self.path(name).display().to_string(), source })
     }
 
     /// The exit code of the first run that failed.
@@ -95,7 +105,7 @@ impl Planned {
     }
 }
 
-/// Where the results of a plan go.
-pub(super) fn folder(asked: Option<&Path>, plan: &Plan) -> PathBuf {
-    asked.map_or_else(|| PathBuf::from(format!("results/sweep-{}", plan.name)), Path::to_path_buf)
+/// Where the results of a plan go without a folder of their own.
+pub fn default_folder(plan: &Plan) -> PathBuf {
+    PathBuf::from(format!("results/sweep-{}", plan.name))
 }

@@ -1,17 +1,15 @@
 //! Checks every run of a plan before the first one begins, and finds the digest under which its results are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use rayon::prelude::*;
 
 use warpshard_energy::Model;
-use warpshard_sweep::{Digest, Digests, Recipe, Run};
+use warpshard_run::{Catalogue, Digest, Digests, Error, Opened, Recipe, Request, configuration_of, controllers_of, files_of};
 
-use super::super::args::RunArgs;
-use super::super::exit::{Exit, Failure};
-use super::super::session::{Opened, request};
-use super::super::{build, configuration, policies};
-use super::inputs;
+use super::error::{Failed, SweepError};
+use super::expand::Run;
 
 /// Wrong runs whose messages are shown.
 const SHOWN: usize = 5;
@@ -29,8 +27,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// The first wrong runs with their messages.
-pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>, Vec<String>), Failure> {
-    let build = build();
+pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>, Vec<String>), SweepError> {
     // The first run of each workload loads it, so that a wrong name is found now.
     let mut first: BTreeSet<usize> = BTreeSet::new();
     let mut workloads: BTreeMap<String, usize> = BTreeMap::new();
@@ -40,7 +37,8 @@ pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>,
             first.insert(run.number);
         }
     }
-    let checked: Vec<_> = runs.par_iter().map(|run| check(run, build, known, first.contains(&run.number))).collect();
+    let checked: Vec<_> =
+        runs.par_iter().map(|run| check(catalogue, run, known, first.contains(&run.number)).map_err(Failed::from)).collect();
     let (mut prepared, mut wrong, mut warnings) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (run, checked) in runs.into_iter().zip(checked) {
         match checked {
@@ -54,31 +52,30 @@ pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>,
     if wrong.is_empty() { Ok((prepared, warnings.into_iter().collect())) } else { Err(failure(&wrong, prepared.len() + wrong.len())) }
 }
 
-fn failure(wrong: &[(Run, Failure)], of: usize) -> Failure {
+fn failure(wrong: &[(Run, Failed)], of: usize) -> SweepError {
     let mut message = format!("{} of {of} runs of the plan are wrong; nothing was simulated", wrong.len());
     let mut said = BTreeSet::new();
     for (run, failure) in wrong.iter().filter(|(_, failure)| said.insert(failure.message.clone())).take(SHOWN) {
         message += &format!("\nrun {}: {}\n{}", run.number, run.line(), failure.message.trim_end());
     }
-    Failure::new(wrong[0].1.exit, message)
+    SweepError::Runs { message, exit: wrong[0].1.exit }
 }
 
 /// The digest of a run, and warnings about its machine.
-fn check(run: &Run, build: &str, known: &Digests, load: bool) -> Result<(Digest, Vec<String>), Failure> {
-    let arguments = [run.arguments(), vec!["--threads=1".into()]].concat();
-    let args: RunArgs = request(&arguments)?;
-    let opened = Opened::new(&args, &arguments)?;
+fn check(catalogue: &Catalogue, run: &Run, known: &Digests, load: bool) -> Result<(Digest, Vec<String>), Error> {
+    let request = Request { threads: Some(NonZeroU32::MIN), ..run.request.clone() };
+    let opened = Opened::new(catalogue, &request)?;
     let mut recipe = Recipe::default();
-    recipe.add("build", build.as_bytes());
-    recipe.add("command", configuration::of(&args, &[]).command.as_bytes());
+    recipe.add("build", warpshard_build::build().as_bytes());
+    recipe.add("command", configuration_of(&request, &[]).command.as_bytes());
     recipe.add("machine", opened.loaded().provenance.to_toml().as_bytes());
-    let energy = Model::of(opened.machine()).map_err(|problem| Failure::new(Exit::Config, problem))?;
+    let energy = Model::of(opened.machine())?;
     recipe.add("energy", format!("{energy:?}").as_bytes());
-    for file in inputs::of(&args)? {
-        let digest = known.file(&file).map_err(|error| Failure::new(Exit::Workload, format!("cannot read {}: {error}", file.display())));
-        recipe.add(&format!("file {}", file.display()), digest?.as_bytes());
+    for file in files_of(catalogue, &request)? {
+        let digest = known.file(&file).map_err(|source| Error::Unreadable { file: file.clone(), source })?;
+        recipe.add(&format!("file {}", file.display()), digest.as_bytes());
     }
-    policies::controllers(&args.policy)?;
+    controllers_of(catalogue, &request.policies)?;
     let warnings = opened.warnings().collect();
     if load {
         opened.load()?;

@@ -1,0 +1,129 @@
+//! From names and paths to a workload.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpshard_config::Override;
+use warpshard_model::Model;
+use warpshard_program::Program;
+use warpshard_trace::{DecodeClock, TraceOptions};
+use warpshard_workload::{Command, Workload};
+
+use super::request::MODEL_PREFIX;
+use super::{Catalogue, Error};
+
+/// The settings of `--set`, divided into those of the machine and those of the model.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// Those of the machine.
+    pub machine: Vec<Override>,
+    /// Parameters of the model and their values.
+    pub model: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Divides the pairs of `--set`.
+    pub fn of(set: &[(String, String)]) -> Self {
+        let mut settings = Self::default();
+        for (key, value) in set {
+            match key.strip_prefix(MODEL_PREFIX) {
+                Some(parameter) => settings.model.push((parameter.to_owned(), value.clone())),
+                None => settings.machine.push(Override::new(key, value)),
+            }
+        }
+        settings
+    }
+}
+
+/// The source of a workload.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A recorded trace.
+    Trace {
+        /// Its path, as given.
+        path: PathBuf,
+    },
+    /// A program.
+    Program {
+        /// The launch file, as the user named it.
+        path: PathBuf,
+        /// The architecture of its listing: 70 for sm_70.
+        arch: u32,
+    },
+    /// Made by the calling program.
+    Memory,
+    /// Several applications, as `--app` names them.
+    Applications,
+    /// A kernel model.
+    Model {
+        /// Its built-in name, or its file.
+        name: String,
+        /// The values of its parameters.
+        parameters: Vec<(String, i64)>,
+    },
+}
+
+/// Loads a trace; the time of reading and decoding is added to `clock`.
+///
+/// # Errors
+/// All errors that loading finds; decoding finds others later.
+pub fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+    let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
+    let workload = warpshard_trace::load(path, &options)?;
+    Ok((workload, Origin::Trace { path: path.to_owned() }))
+}
+
+/// The same for a run of few of its launches: a launch is decoded when it is run, and a little ahead.
+///
+/// # Errors
+/// As [`trace`].
+pub fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+    let options =
+        TraceOptions { threads, lenient, clock: Arc::clone(clock), eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
+    let workload = warpshard_trace::load(path, &options)?;
+    Ok((workload, Origin::Trace { path: path.to_owned() }))
+}
+
+/// Whether `name` is that of a trace and not of a kernel model: neither a built-in name nor a .toml file.
+pub fn is_trace(catalogue: &Catalogue, name: &str) -> bool {
+    !name.ends_with(".toml") && !is_builtin(catalogue, name) && (name.contains('/') || Path::new(name).is_file())
+}
+
+/// Names of built-in models may contain a `/`, like paths.
+fn is_builtin(catalogue: &Catalogue, name: &str) -> bool {
+    catalogue.model_text(name).is_some()
+}
+
+/// Loads a kernel model by its built-in name, or else from a path when `name` contains a `/` or ends in `.toml`.
+///
+/// # Errors
+/// All errors of the model and of the parameters.
+pub fn model(catalogue: &Catalogue, name: &str, seed: u64, parameters: &[(String, String)]) -> Result<Model, Error> {
+    let loaded = if !is_builtin(catalogue, name) && (name.contains('/') || name.ends_with(".toml")) {
+        Model::load(Path::new(name), seed, parameters)
+    } else {
+        catalogue.model(name, seed, parameters)
+    };
+    Ok(loaded?)
+}
+
+/// A model as a workload.
+pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
+    (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
+}
+
+/// A program as a workload, with its origin.
+///
+/// # Errors
+/// When the launch file, a listing or a parameter is wrong.
+pub fn program(path: &Path, arch: Option<u32>, parameters: &[(String, String)]) -> Result<(Workload, Origin), Error> {
+    let program = Program::load(path, arch, parameters)?;
+    let origin = Origin::Program { path: path.to_owned(), arch: program.arch };
+    Ok((program.workload()?, origin))
+}
+
+/// Bytes copied from the host to the device.
+pub fn copied_bytes(commands: &[Command]) -> u64 {
+    let bytes = |command: &Command| if let Command::CopyToDevice { bytes, .. } = command { *bytes } else { 0 };
+    commands.iter().map(bytes).sum()
+}

@@ -1,0 +1,286 @@
+//! What a run is asked for.
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Error as RunError;
+use super::numbers::Numbers;
+
+/// The kernel model of a run that names no workload.
+pub const DEFAULT_MODEL: &str = "gemm_tiled";
+
+/// The prefix of settings that are parameters of the kernel model.
+pub const MODEL_PREFIX: &str = "workload.";
+
+/// Instructions by which CPU cores are warmed where a run does not say.
+const CPU_WARM: u64 = 500_000;
+/// Instructions of CPU cores that are measured where a run does not say.
+const CPU_MEASURE: NonZeroU64 = NonZeroU64::new(4_500_000).unwrap();
+
+/// What a run is asked for. [`Request::default`] is `warpshard run` without options.
+///
+/// ```
+/// use warpshard_run::{Request, Source};
+///
+/// let request = Request {
+///     machine: "tiny".into(),
+///     workload: Some(Source::Model("vecadd".into())),
+///     set: vec![("workload.n".into(), "4096".into())],
+///     ..Request::default()
+/// };
+/// assert_eq!(request.seed, 1);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The machine: a name of the catalogue, or a path.
+    pub machine: String,
+    /// What is run; [`DEFAULT_MODEL`] where nothing is named.
+    pub workload: Option<Source>,
+    /// Values of the machine that differ from its file's, as key and value; keys that begin with [`MODEL_PREFIX`] are parameters of the kernel
+    /// model or program.
+    pub set: Vec<(String, String)>,
+    /// Controllers, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+    pub policies: Vec<String>,
+    /// The kernels that are simulated, where it is not all: numbers ("1-4,7", "3-"), or a regular expression for names.
+    pub kernels: Option<String>,
+    /// The applications of the CPU cores.
+    pub cpu: Cpu,
+    /// The seed of random numbers of kernel models and CPU profiles.
+    pub seed: u64,
+    /// Whether traces with minor errors are accepted.
+    pub lenient: bool,
+    /// Core cycle at which the run ends at the latest.
+    pub max_cycles: Option<NonZeroU64>,
+    /// Core cycles between two records of the counters.
+    pub interval: Option<NonZeroU64>,
+    /// What a sampled run aims at, as `KEY=VALUE,..`; empty for the defaults.
+    pub sample: Option<String>,
+    /// What is recorded of single units.
+    pub record: Option<Record>,
+    /// Worker threads; all cores that this process may use where it does not say. Results do not depend on it.
+    pub threads: Option<NonZeroU32>,
+    /// Core cycles between two barriers of the worker threads; the lookahead where it does not say. Results do not depend on it unless
+    /// `relaxed` is set.
+    pub epoch: Option<NonZeroU64>,
+    /// Whether epochs may be longer than the lookahead, which makes results approximate.
+    pub relaxed: bool,
+    /// Whether each worker thread stays on one core.
+    pub pin: bool,
+    /// Core cycles between two checkpoints, which are written to `checkpoint_file`.
+    pub checkpoint_every: Option<NonZeroU64>,
+    /// Where checkpoints are written.
+    pub checkpoint_file: Option<PathBuf>,
+    /// The checkpoint that the run goes on from.
+    pub resume: Option<PathBuf>,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            machine: "v100".into(),
+            workload: None,
+            set: Vec::new(),
+            policies: Vec::new(),
+            kernels: None,
+            cpu: Cpu::default(),
+            seed: 1,
+            lenient: false,
+            max_cycles: None,
+            interval: None,
+            sample: None,
+            record: None,
+            threads: None,
+            epoch: None,
+            relaxed: false,
+            pin: false,
+            checkpoint_every: None,
+            checkpoint_file: None,
+            resume: None,
+        }
+    }
+}
+
+impl Request {
+    /// Checks that the parts of the request do not contradict each other; each is checked by itself where it is used.
+    ///
+    /// # Errors
+    /// The first contradiction, in the names of the command line.
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        let applications = matches!(self.workload, Some(Source::Applications { .. }));
+        let sampled = self.sample.is_some();
+        let contradictions = [
+            (self.relaxed && self.epoch.is_none(), "--relaxed needs --epoch"),
+            (applications && self.kernels.is_some(), "--kernels selects kernels of one workload; it cannot be used with --app"),
+            (
+                self.checkpoint_every.is_some() && self.checkpoint_file.is_none(),
+                "--checkpoint-every needs --out, next to which checkpoints are",
+            ),
+            (
+                self.record.is_some() && self.checkpoint_every.is_some(),
+                "--perfetto records a whole run; it cannot be used with --checkpoint-every",
+            ),
+            (self.record.is_some() && self.resume.is_some(), "--perfetto records a whole run; it cannot be used with --resume"),
+            (sampled && applications, "--sample cannot be used with --app"),
+            (sampled && self.max_cycles.is_some(), "--sample cannot be used with --max-cycles"),
+            (sampled && self.interval.is_some(), "--sample cannot be used with --interval"),
+            (sampled && self.record.is_some(), "--sample cannot be used with --perfetto"),
+            (sampled && self.relaxed, "--sample cannot be used with --relaxed"),
+        ];
+        let found = contradictions.into_iter().find_map(|(contradicts, what)| contradicts.then_some(what));
+        found.map_or(Ok(()), |what| Err(RunError::Usage(what.to_owned())))
+    }
+
+    /// The file next to the result folder `out` in which `warpshard run` keeps checkpoints.
+    pub fn checkpoint_of(out: &Path) -> PathBuf {
+        let mut path = out.as_os_str().to_owned();
+        path.push(".checkpoint");
+        path.into()
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// A kernel model: a name of the catalogue, or a file.
+    Model(String),
+    /// A recorded trace: its `kernelslist.g`, a folder that contains one, or a native file.
+    Trace(PathBuf),
+    /// A program.
+    Program {
+        /// Its launch file.
+        file: PathBuf,
+        /// The architecture of the listing that is executed (70 for sm_70); the first of the file where it does not say.
+        #[serde(default)]
+        arch: Option<u32>,
+    },
+    /// Several applications that share the GPU.
+    Applications {
+        /// A trace, launch file or kernel model each, as `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, or `@FILE`, a mix.
+        apps: Vec<String>,
+        /// Whether none is started again when it ends.
+        #[serde(default)]
+        once: bool,
+        /// Whether each is run alone, too.
+        #[serde(default)]
+        alone: bool,
+    },
+}
+
+impl Source {
+    /// What it is called on the command line, and its values: several of applications.
+    pub fn named(&self) -> (&'static str, Vec<String>) {
+        match self {
+            Self::Model(name) => ("workload", vec![name.clone()]),
+            Self::Trace(path) => ("trace", vec![path.display().to_string()]),
+            Self::Program { file, .. } => ("program", vec![file.display().to_string()]),
+            Self::Applications { apps, .. } => ("app", apps.clone()),
+        }
+    }
+}
+
+/// The applications of the CPU cores, and how long they are measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cpu {
+    /// One per core from core 0: profiles, profile files (.toml), recorded traces; or `@MIX`. None for a run without CPU cores.
+    pub applications: Vec<String>,
+    /// Warm-up instructions of each core. Kernels start when every core is warm.
+    pub warm: u64,
+    /// Measured instructions of each core, which keeps running after them.
+    pub measure: NonZeroU64,
+    /// Whether kernels start at once.
+    pub gpu_first: bool,
+    /// When the run ends.
+    pub until: Until,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self { applications: Vec::new(), warm: CPU_WARM, measure: CPU_MEASURE, gpu_first: false, until: Until::Both }
+    }
+}
+
+/// The end of a run with CPU cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// Every kernel has ended and every CPU core is measured.
+    #[default]
+    Both,
+    /// Every kernel has ended.
+    Gpu,
+    /// Every CPU core is measured.
+    Cpu,
+}
+
+/// The text of an architecture is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("an architecture is written as sm_70")]
+pub struct ArchitectureError;
+
+/// Reads `sm_70` as 70.
+///
+/// # Errors
+/// When it is of no such form.
+pub fn architecture(text: &str) -> Result<u32, ArchitectureError> {
+    let digits = text.strip_prefix("sm_").filter(|digits| (2..=3).contains(&digits.len()));
+    digits.and_then(|digits| digits.parse().ok()).ok_or(ArchitectureError)
+}
+
+/// What is recorded of single units, for a trace of the run in simulated time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The SMs whose warps are recorded.
+    pub sms: Numbers,
+    /// The memory partitions whose DRAM banks are recorded.
+    pub partitions: Numbers,
+    /// First core cycle of which CTAs, warps and banks are recorded.
+    pub from: u64,
+    /// Events of each kind and unit, at most; those beyond are left out.
+    pub most: NonZeroUsize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_back_from_what_it_is_written_as() {
+        let record = Record { sms: Numbers::All, partitions: "0-1".parse().unwrap(), from: 5, most: NonZeroUsize::MIN };
+        let request = Request {
+            workload: Some(Source::Program { file: "a.toml".into(), arch: Some(80) }),
+            cpu: Cpu { applications: vec!["mcf".into()], until: Until::Gpu, ..Cpu::default() },
+            record: Some(record),
+            ..Request::default()
+        };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+        assert_eq!(serde_json::from_str::<Request>("{}").unwrap(), Request::default());
+        assert!(serde_json::from_str::<Request>("{\"machin\": \"x\"}").unwrap_err().to_string().contains("machin"));
+    }
+
+    #[test]
+    fn parts_that_contradict_each_other_are_refused() {
+        let message = |request: Request| request.check().unwrap_err().to_string();
+        let plain = Request::default;
+        assert!(plain().check().is_ok());
+        assert!(message(Request { relaxed: true, ..plain() }).contains("--epoch"));
+        assert!(message(Request { checkpoint_every: NonZeroU64::new(5), ..plain() }).contains("--out"));
+        let apps = Source::Applications { apps: vec!["stream".into()], once: false, alone: false };
+        assert!(message(Request { workload: Some(apps), kernels: Some("1".into()), ..plain() }).contains("--kernels"));
+        assert!(message(Request { sample: Some(String::new()), interval: NonZeroU64::new(5), ..plain() }).contains("--interval"));
+    }
+
+    #[test]
+    fn an_architecture_is_written_as_compilers_write_it() {
+        assert_eq!(
+            (architecture("sm_70"), architecture("70"), architecture("sm_7")),
+            (Ok(70), Err(ArchitectureError), Err(ArchitectureError))
+        );
+    }
+}
