@@ -169,10 +169,6 @@ struct Run {
 /// # Errors
 /// When the programs are not there, nothing is selected, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    if !Path::new(PROGRAMS).is_dir() {
-        let problem = format!("there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources");
-        return Err(StudyError::Input(problem));
-    }
     let cases: Vec<&Case> = CASES.iter().filter(|case| (!request.quick || case.quick) && request.wants(case.name)).collect();
     if cases.is_empty() {
         let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
@@ -343,7 +339,7 @@ impl Task for OneRun<'_> {
     type Result = Run;
 
     fn key(&self) -> Result<String, TaskError> {
-        let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program))?;
+        let program = warpshard_config::input::read_text(&Path::new(PROGRAMS).join(self.case.program))?;
         Ok(format!("{self} {:?} {:?} {:08x}", self.case.parameters, self.machine, crc32fast::hash(program.as_bytes())))
     }
 

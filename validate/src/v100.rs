@@ -117,7 +117,7 @@ impl Task for Timing<'_> {
     type Result = Taken;
 
     fn key(&self) -> Result<String, TaskError> {
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+        let read = |path: &Path| warpshard_config::input::read_text(path).map_err(|error| format!("{}: {error}", path.display()));
         let (file, text) = (self.file(), read(&self.file())?);
         let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         let listings = launch.get("modules").and_then(toml::Value::as_table).into_iter().flatten();
@@ -161,11 +161,6 @@ struct Row<'a> {
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let columns = ["app", "hardware_cycles", "accel_sim_cycles"];
     let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::reference)?;
-    if !Path::new(PROGRAMS).is_dir() {
-        return Err(StudyError::Input(format!(
-            "there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources"
-        )));
-    }
     let machine = request.machine.as_deref().unwrap_or("v100-hw");
     load(request.catalogue, machine, &request.set).map_err(StudyError::input)?;
     let applications = applications();
@@ -196,7 +191,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
 fn applications() -> Vec<Application> {
     let text = include_str!("../reference/gv100-programs.toml");
     let read: Result<Applications, _> = toml::from_str(text);
-    read.unwrap_or_else(|error| panic!("configs/reference/gv100-programs.toml: {error}")).application
+    read.unwrap_or_else(|error| panic!("validate/reference/gv100-programs.toml: {error}")).application
 }
 
 fn timing<'a>(application: &Application, request: &'a Request, machine: &'a str) -> Option<Timing<'a>> {
@@ -274,7 +269,7 @@ mod tests {
             let known = applications.iter().find(|application| application.name == *app).unwrap_or_else(|| panic!("{app}"));
             assert!(known.program.is_some() != known.unknown.is_some() && *hardware > 0 && *accel_sim > 0, "{app}");
             if let Some(timing) = timing(known, &Request::default(), "tiny") {
-                let launch: toml::Table = toml::from_str(&std::fs::read_to_string(timing.file()).unwrap()).unwrap();
+                let launch: toml::Table = toml::from_str(&warpshard_config::input::read_text(&timing.file()).unwrap()).unwrap();
                 assert!(known.set.keys().all(|key| launch["parameters"].get(key).is_some()), "{app}");
                 timing.key().unwrap();
             }

@@ -2,6 +2,8 @@
 //!
 //! A named pipe, a terminal or another device can be read once at most and may never end, while inputs are read several times:
 //! to check them, to simulate them, and to read a trace of a CPU core again from its start.
+//!
+//! The programs that come with warpshard are read where there is no such file: `programs/saxpy.toml` means the same in every folder.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
@@ -24,13 +26,17 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes, or one of the programs that come with warpshard.
 ///
 /// # Errors
 /// As [`open`], and when the file is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    let file = match (open(path), warpshard_programs::find(path)) {
+        (Err(error), Some(text)) if error.kind() == io::ErrorKind::NotFound => return Ok(text.as_bytes().to_vec()),
+        (opened, _) => opened?,
+    };
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the most that is read")));
     }
@@ -43,6 +49,11 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// As [`read`], and when the file is no text.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path, LONGEST_TEXT)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Whether there is a file of this path, or a program that comes with warpshard.
+pub fn exists(path: &Path) -> bool {
+    path.is_file() || warpshard_programs::find(path).is_some()
 }
 
 #[cfg(unix)]

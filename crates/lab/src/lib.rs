@@ -9,6 +9,7 @@
 pub mod error;
 pub mod job;
 pub mod output;
+pub mod programs;
 pub mod published;
 pub mod reference;
 pub mod request;

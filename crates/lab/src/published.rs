@@ -127,7 +127,7 @@ impl<P, S> Published<P, S> {
 /// # Panics
 /// When the compiled-in text is not as `P`, `S` and the rules of values require; a test of each study reads it.
 pub fn read<P: DeserializeOwned, S: DeserializeOwned>(study: &str, text: &str) -> Published<P, S> {
-    parse(text).unwrap_or_else(|error| panic!("configs/published/{study}.toml: {error}"))
+    parse(text).unwrap_or_else(|error| panic!("published/{study}.toml: {error}"))
 }
 
 fn parse<P: DeserializeOwned, S: DeserializeOwned>(text: &str) -> Result<Published<P, S>, String> {

@@ -177,11 +177,7 @@ pub(super) fn bytes(
         }
         Contents::File(name) => {
             let path = folder.join(name);
-            let regular = std::fs::metadata(&path).is_ok_and(|facts| facts.is_file());
-            if !regular {
-                return Err(format!("{} is not a regular file", path.display()));
-            }
-            out = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            out = warpshard_config::input::read(&path, size as u64).map_err(|error| format!("{}: {error}", path.display()))?;
             if out.len() != size {
                 return Err(format!("{} has {} bytes instead of {size}", path.display(), out.len()));
             }

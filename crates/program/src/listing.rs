@@ -78,12 +78,7 @@ impl Module {
         let unreadable = |error: std::io::Error| {
             ProgramError::new(file, 0, "the listing cannot be read").found(error.to_string()).help("make one with `warpshard compile`")
         };
-        let facts = std::fs::metadata(file).map_err(unreadable)?;
-        if !facts.is_file() || facts.len() > MOST_BYTES {
-            let found = if facts.is_file() { format!("{} bytes", facts.len()) } else { "not a regular file".into() };
-            return Err(ProgramError::new(file, 0, "the listing cannot be read").found(found).expected("a file of at most 256 MiB"));
-        }
-        let bytes = std::fs::read(file).map_err(unreadable)?;
+        let bytes = warpshard_config::input::read(file, MOST_BYTES).map_err(unreadable)?;
         Self::parse(file, &String::from_utf8_lossy(&bytes))
     }
 

@@ -35,6 +35,8 @@ pub(crate) fn of_trace(path: &Path) -> Vec<PathBuf> {
 pub(crate) fn of_program(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut files = vec![path.to_owned()];
+    // A program that comes with warpshard is part of the build, which results name anyway.
+    files.retain(|path| path.is_file() || !input::exists(path));
     let table = input::read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
     let mut open: Vec<toml::Value> = table.map(toml::Value::Table).into_iter().collect();
     while let Some(value) = open.pop() {

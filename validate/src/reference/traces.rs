@@ -28,9 +28,6 @@ impl Executed {
     /// Executes the program and writes its trace into `folder`.
     fn write_to(&self, folder: &Path) -> Result<(), TaskError> {
         let file = Path::new(self.file);
-        if !file.is_file() {
-            return Err(format!("there is no `{}` here; the trace is recorded in the folder of the project's sources", self.file).into());
-        }
         let parameters: Vec<_> = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
         let program = Program::load(file, Some(70), &parameters)?;
         program.record(folder).map_err(|error| format!("cannot record {}: {error}", self.file))?;

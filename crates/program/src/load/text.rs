@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use warpshard_config::input;
 use warpshard_model::nearest;
 
 use super::super::error::ProgramError;
@@ -13,11 +14,8 @@ const MOST_TEXT: u64 = 1 << 26;
 /// The text of a launch file.
 pub(super) fn read(path: &Path) -> Result<String, ProgramError> {
     let unreadable = |found: String| ProgramError::new(path, 0, "the launch file cannot be read").found(found);
-    let facts = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if !facts.is_file() || facts.len() > MOST_TEXT {
-        return Err(unreadable("no regular file of at most 64 MiB".into()));
-    }
-    std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
+    let bytes = input::read(path, MOST_TEXT).map_err(|error| unreadable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| unreadable("text that is not UTF-8".into()))
 }
 
 /// What the text says.

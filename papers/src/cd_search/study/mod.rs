@@ -13,7 +13,6 @@ mod task;
 mod tests;
 
 use warpshard_lab::error::TaskError;
-use std::path::Path;
 
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
@@ -52,9 +51,6 @@ fn fours() -> Vec<Members> {
 /// # Errors
 /// When the programs are not there, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    if !Path::new("programs").is_dir() {
-        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
-    }
     let configuration = configuration(request.configuration.as_deref()).map_err(StudyError::input)?;
     let parameters = &published().own.parameters;
     let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };

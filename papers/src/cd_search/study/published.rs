@@ -52,15 +52,8 @@ impl Application {
     /// # Errors
     /// When the launch file is not there; a message for the user.
     pub(super) fn content(&self) -> Result<String, TaskError> {
-        let path = Path::new(&self.program);
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mut all = format!("{:?}\n{text}\n", self.parameters);
-        let listings = text.split('"').filter(|word| word.ends_with(".sass"));
-        for listing in listings {
-            let path = path.with_file_name(listing);
-            all += &std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-        Ok(all)
+        let content = warpshard_lab::programs::content(Path::new(&self.program))?;
+        Ok(format!("{:?}\n{content}", self.parameters))
     }
 }
 

@@ -100,9 +100,9 @@ fn the_page_has_the_instructions_that_the_program_issues_now() {
     let own = &published().own.parameters;
     let task = Sharing { apps: vec![&applications()[0]], policy: None, machine: &own.machine, settings: own.set.clone(), cycles: 20_000 };
     let issued = task.run().unwrap().instructions;
-    let page = std::fs::read_to_string("docs/validation/cd-search.md").unwrap();
+    let page = include_str!("../cd-search.md");
     let sentence = format!("DXTC alone issues {issued} warp instructions in 20,000 cycles");
-    assert!(page.contains(&sentence), "docs/validation/cd-search.md is stale, run the study again: {sentence}");
+    assert!(page.contains(&sentence), "papers/src/cd_search/cd-search.md is stale, run the study again: {sentence}");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A cell of the study: what preemption of a benchmark under a scheme cost.
 
+use std::path::Path;
+
 use warpshard_lab::error::TaskError;
+use warpshard_lab::programs::content;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +14,7 @@ use warpshard_stats::TimelineEntry;
 use warpshard_lab::Task;
 
 use super::oracle::Chain;
-use super::published::{Scheme, content, published};
+use super::published::{Scheme, published};
 use super::task::{Knowledge, Preempted, Stratum};
 
 /// What was seen at a request.
@@ -56,7 +59,7 @@ impl Task for Preempted {
     fn key(&self) -> Result<String, TaskError> {
         let own = &published().own;
         let machine = self.setup.machine(Some(self.scheme))?.provenance.to_toml();
-        let files = content(&self.benchmark.program)? + &content(&own.task.program)?;
+        let files = content(Path::new(&self.benchmark.program))? + &content(Path::new(&own.task.program))?;
         let (parameters, task) = (&own.parameters, &own.task);
         let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
         let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);

@@ -17,7 +17,6 @@ mod tests;
 
 use warpshard_lab::error::TaskError;
 use std::iter;
-use std::path::Path;
 use std::sync::Arc;
 
 use warpshard_lab::request::Request;
@@ -32,9 +31,6 @@ use task::{Alone, Preempted, Setup, Stratum, TaskAlone, Times};
 /// # Errors
 /// When the programs are not there, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    if !Path::new("programs").is_dir() {
-        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
-    }
     let setup =
         Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::input)?, settings: request.set.clone() };
     let parameters = &published().own.parameters;

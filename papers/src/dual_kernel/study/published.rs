@@ -1,7 +1,5 @@
 //! What the thesis states, its benchmarks, and the parameters of the runs.
 
-use warpshard_lab::error::TaskError;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -73,21 +71,6 @@ impl Benchmark {
     pub(super) fn idempotent(&self) -> Vec<String> {
         self.kernels.iter().filter(|row| row.idempotent).map(|row| row.kernel.clone()).collect()
     }
-}
-
-/// Whatever a program's run depends on: its launch file and the listings beside it that it names.
-///
-/// # Errors
-/// When the launch file is not there; a message for the user.
-pub(super) fn content(program: &str) -> Result<String, TaskError> {
-    let path = Path::new(program);
-    let mut all = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let listings: Vec<String> = all.split('"').filter(|word| word.ends_with(".sass")).map(str::to_owned).collect();
-    for listing in listings {
-        let path = path.with_file_name(listing);
-        all += &std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(all)
 }
 
 /// Who is preempted, and by what knowledge.

@@ -5,6 +5,7 @@
 //! a run of its own (`strata.rs`).
 
 use warpshard_lab::error::TaskError;
+use warpshard_lab::programs::content;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -21,7 +22,7 @@ use warpshard_workload::{Part, Workload, mix};
 use crate::dual_kernel::control::CTA_NUMBERS;
 use warpshard_lab::Task;
 
-use super::published::{Benchmark, Configuration, Scheme, content, published};
+use super::published::{Benchmark, Configuration, Scheme, published};
 use super::strata::within;
 
 /// What all runs have in common.
@@ -157,7 +158,7 @@ impl Task for Alone {
         Ok(format!(
             "preempt {self} by overwrites {:?} {machine} {:08x}",
             self.benchmark,
-            crc32fast::hash(content(&self.benchmark.program)?.as_bytes())
+            crc32fast::hash(content(Path::new(&self.benchmark.program))?.as_bytes())
         ))
     }
 
@@ -226,7 +227,7 @@ impl Task for TaskAlone {
     fn key(&self) -> Result<String, TaskError> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         let task = &published().own.task;
-        Ok(format!("preempt {self} {task:?} {machine} {:08x}", crc32fast::hash(content(&task.program)?.as_bytes())))
+        Ok(format!("preempt {self} {task:?} {machine} {:08x}", crc32fast::hash(content(Path::new(&task.program))?.as_bytes())))
     }
 
     fn run(&self) -> Result<f64, TaskError> {

@@ -1,5 +1,7 @@
 //! Figures of hand-made runs, and the page.
 
+use std::path::Path;
+
 use super::cell::{Counts, Seen, counts};
 use super::*;
 use warpshard_stats::TimelineEntry;
@@ -182,9 +184,9 @@ fn an_sm_holds_as_many_ctas_of_each_kernel_as_table_4_2_says() {
 #[test]
 fn the_page_has_the_instructions_that_the_program_issues_now() {
     use warpshard_lab::Task;
-    let page = std::fs::read_to_string("docs/validation/dual-kernel.md").unwrap();
+    let page = include_str!("../dual-kernel.md");
     let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
     let cycles = TaskAlone { setup }.run().unwrap();
     let sentence = format!("The task alone takes {cycles:.0} core cycles");
-    assert!(page.contains(&sentence), "docs/validation/dual-kernel.md is stale, run the study again: {sentence}");
+    assert!(page.contains(&sentence), "papers/src/dual_kernel/dual-kernel.md is stale, run the study again: {sentence}");
 }

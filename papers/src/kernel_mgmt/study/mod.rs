@@ -17,7 +17,6 @@ mod tests;
 
 use warpshard_lab::error::TaskError;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
@@ -108,9 +107,6 @@ impl Maker<'_> {
 /// # Errors
 /// When the programs are not there, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    if !Path::new("programs").is_dir() {
-        return Err(StudyError::Input("there is no folder `programs` here; the study runs in the folder of the project's sources".into()));
-    }
     let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::input)?;
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let groups: Vec<Vec<usize>> =

@@ -102,14 +102,7 @@ impl Kernel {
     /// # Errors
     /// When a file is not there; a message for the user.
     pub(super) fn content(&self) -> Result<String, TaskError> {
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
-        let path = Path::new(&self.program);
-        let mut all = read(path)?;
-        let listings: Vec<String> = all.split('"').filter(|word| word.ends_with(".sass")).map(str::to_owned).collect();
-        for listing in listings {
-            all += &read(&path.with_file_name(listing))?;
-        }
-        Ok(all)
+        warpshard_lab::programs::content(Path::new(&self.program))
     }
 }
 

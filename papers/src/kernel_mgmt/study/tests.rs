@@ -98,7 +98,7 @@ fn the_page_has_the_cycles_that_the_program_takes_now() {
         input: Input::Quick,
     };
     let cycles = run.run().unwrap().cycles;
-    let page = std::fs::read_to_string("docs/validation/kernel-mgmt.md").unwrap();
+    let page = include_str!("../kernel-mgmt.md");
     let sentence = format!("SPM alone with two CTAs per SM takes {cycles} cycles");
-    assert!(page.contains(&sentence), "docs/validation/kernel-mgmt.md is stale, run the study again: {sentence}");
+    assert!(page.contains(&sentence), "papers/src/kernel_mgmt/kernel-mgmt.md is stale, run the study again: {sentence}");
 }

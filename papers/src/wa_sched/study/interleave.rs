@@ -128,7 +128,7 @@ impl Task for Pair<'_> {
     fn key(&self) -> Result<String, TaskError> {
         let read = |name: &str| {
             let path = Path::new(PROGRAMS).join(name);
-            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+            warpshard_config::input::read_text(&path).map_err(|error| format!("{}: {error}", path.display()))
         };
         let files = ["add.toml", "stream.toml", "overlap.sm_70.sass"].map(read).into_iter().collect::<Result<String, String>>()?;
         Ok(format!("interleave {self} {} {:08x}", self.machine()?.provenance.to_toml(), crc32fast::hash(files.as_bytes())))
@@ -170,10 +170,6 @@ impl Measured {
 /// # Errors
 /// When the programs are not there, or a run fails.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    if !Path::new(PROGRAMS).is_dir() {
-        let problem = format!("there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources");
-        return Err(StudyError::Input(problem));
-    }
     let Own { parameters, row } = &published().own;
     let pair = |loops, words, sharing| Pair { loops, words, sharing, set: &request.set };
     let tasks: Vec<Pair<'_>> = row
@@ -303,12 +299,12 @@ mod tests {
 
     #[test]
     fn the_page_has_the_cycles_that_the_program_gives_now() {
-        let page = std::fs::read_to_string("docs/validation/interleave.md").unwrap();
+        let page = include_str!("../interleave.md");
         let row = page.lines().find(|line| line.starts_with("| 10 loops, 1 word |")).expect("the first row of the table");
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         let taken = Pair { loops: None, words: Some(1), sharing: Sharing::LeftOver, set: &[] }.run().unwrap();
         // The machine's clock is half of the thesis'.
-        assert_eq!(cells[4], (2 * taken.cycles).to_string(), "docs/validation/interleave.md is stale: run the study again");
+        assert_eq!(cells[4], (2 * taken.cycles).to_string(), "papers/src/wa_sched/interleave.md is stale: run the study again");
     }
 
     #[test]

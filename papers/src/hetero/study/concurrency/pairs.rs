@@ -85,7 +85,7 @@ fn file() -> &'static File {
     static READ: OnceLock<File> = OnceLock::new();
     READ.get_or_init(|| match toml::from_str(include_str!("../../published/pairs.toml")) {
         Ok(file) => file,
-        Err(error) => panic!("configs/workloads/hetero/pairs.toml: {error}"),
+        Err(error) => panic!("published/pairs.toml: {error}"),
     })
 }
 

@@ -1,0 +1,60 @@
+//! The programs that come with warpshard: launch files and listings, embedded so that `programs/saxpy.toml` can be run wherever the program is.
+//!
+//! The sources beside them (`.cu`) are what the listings were compiled from; they are not embedded.
+#![forbid(unsafe_code)]
+
+use std::path::{Component, Path};
+
+/// The files, each with its path from the root of the project's sources and its text, by path.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// The text of an embedded file, by a relative path that begins with `programs/`.
+pub fn find(path: &Path) -> Option<&'static str> {
+    let mut parts: Vec<&str> = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::Prefix(_) | Component::RootDir => return None,
+        }
+    }
+    let name = parts.join("/");
+    FILES.binary_search_by_key(&name.as_str(), |(known, _)| known).ok().map(|place| FILES[place].1)
+}
+
+/// The paths of all embedded files.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_by_their_paths_however_these_are_written() {
+        let text = find(Path::new("programs/saxpy.toml")).unwrap();
+        assert!(text.contains("[[launches]]"));
+        for same in ["./programs/saxpy.toml", "programs/sdk/../saxpy.toml", "programs//saxpy.toml"] {
+            assert_eq!(find(Path::new(same)), Some(text), "{same}");
+        }
+        for other in ["saxpy.toml", "/programs/saxpy.toml", "../programs/saxpy.toml", "programs/none.toml", "programs"] {
+            assert_eq!(find(Path::new(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn every_listing_that_a_launch_file_names_is_there() {
+        let launch_files: Vec<_> = names().filter(|name| name.ends_with(".toml")).collect();
+        assert!(launch_files.len() > 70);
+        for name in launch_files {
+            let text = find(Path::new(name)).unwrap();
+            for listing in text.split('"').filter(|word| word.ends_with(".sass")) {
+                assert!(find(&Path::new(name).with_file_name(listing)).is_some(), "{name} names {listing}");
+            }
+        }
+    }
+}
