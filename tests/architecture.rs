@@ -2,92 +2,183 @@
 //!
 //! Each check lists every place that breaks it, as `file:line: what, and what to do instead`.
 
+#[path = "architecture/circles.rs"]
+mod circles;
 #[path = "architecture/fixed.rs"]
 mod fixed;
 #[path = "architecture/source.rs"]
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
+use circles::Exempt;
 use source::Source;
 
-/// Who may import whom: a room, and the rooms or parts of rooms that it may name. `host`, `state` and `sync` are the packages of these names.
+/// Who may import whom: a package without `warpshard-`, and the packages or parts of packages that it may name. Arrows point upwards.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("host", &[]),
+    ("state_derive", &[]),
+    ("state", &["host", "state_derive"]),
+    ("sync", &[]),
+    ("build", &[]),
+    ("configs", &[]),
     ("base", &["host", "state"]),
     ("stats", &["base", "state"]),
     ("engine", &["base", "stats", "sync", "state"]),
     ("protocol", &["base", "engine", "state"]),
     ("device", &["base"]),
-    ("config", &["base", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
-    ("frontend", &["base", "config", "sync", "state"]),
+    ("config", &["base", "configs", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
+    ("workload", &["base", "config", "state"]),
+    ("isa", &["workload"]),
+    ("trace", &["base", "config", "isa", "workload", "state"]),
+    ("model", &["base", "config", "configs", "isa", "trace", "workload", "state"]),
+    ("program", &["base", "isa", "model", "trace", "workload", "state"]),
+    ("cpu_load", &["base", "config", "configs", "trace", "state"]),
     ("mem", &["base", "device", "engine", "protocol", "stats", "config", "state"]),
     ("noc", &["base", "engine", "protocol", "stats", "config", "state"]),
-    ("gpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache", "state"]),
-    ("cpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache", "state"]),
+    ("gpu", &["base", "engine", "protocol", "stats", "config", "workload", "mem::cache", "state"]),
+    ("cpu", &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem::cache", "state"]),
     ("control", &["base", "protocol", "stats", "state"]),
     ("policy", &["base", "control", "stats", "state"]),
-    ("chip", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync", "state"]),
-    ("energy", &["base", "stats", "config"]),
-    ("report", &["base", "stats", "config", "energy"]),
+    (
+        "chip",
+        &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem", "noc", "gpu", "cpu", "control", "sync", "state"],
+    ),
+    ("energy", &["base", "stats", "config", "configs"]),
+    ("report", &["base", "build", "stats", "config", "energy"]),
     ("view", &["report", "stats"]),
     ("sweep", &["config", "report", "view"]),
-    ("sample", &["base", "config", "stats", "frontend", "chip", "state"]),
-    ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
+    ("sample", &["base", "config", "stats", "workload", "model", "chip", "state"]),
+    ("rig", &["base", "engine", "protocol", "stats", "config", "cpu_load", "mem::dram", "noc", "cpu"]),
     (
-        "study",
+        "run",
         &[
             "base",
+            "build",
             "stats",
             "config",
-            "frontend",
-            "mem::dram",
-            "noc",
-            "energy",
+            "configs",
+            "workload",
+            "trace",
+            "model",
+            "program",
+            "cpu_load",
             "control",
             "policy::registry",
             "chip",
+            "energy",
             "report",
-            "rig",
             "sample",
             "state",
         ],
     ),
+    ("lab", &["base", "build", "stats", "config", "workload", "model", "chip", "energy", "report", "sample", "run"]),
     (
-        "cli",
+        "papers",
+        &[
+            "base", "stats", "config", "configs", "workload", "trace", "model", "program", "cpu_load", "control", "policy", "chip",
+            "energy", "report", "sample", "run", "lab", "state",
+        ],
+    ),
+    (
+        "validate",
         &[
             "base",
-            "config",
+            "build",
             "stats",
-            "frontend",
-            "energy",
+            "config",
+            "configs",
+            "workload",
+            "trace",
+            "model",
+            "program",
+            "cpu_load",
             "mem::dram",
-            "noc",
+            "noc::mesh",
             "control",
             "policy::registry",
             "chip",
-            "sample",
+            "energy",
             "report",
+            "sample",
             "rig",
-            "study",
-            "view",
-            "sweep",
+            "run",
+            "lab",
+        ],
+    ),
+    (
+        "main",
+        &[
             "host",
             "state",
             "sync",
+            "build",
+            "configs",
+            "base",
+            "stats",
+            "device",
+            "config",
+            "workload",
+            "isa",
+            "trace",
+            "model",
+            "program",
+            "cpu_load",
+            "mem::dram",
+            "noc::mesh",
+            "control",
+            "policy::registry",
+            "chip",
+            "energy",
+            "report",
+            "view",
+            "sweep",
+            "sample",
+            "rig",
+            "run",
+            "lab",
+            "papers",
+            "validate",
         ],
     ),
-    ("main", &["cli"]),
 ];
 
-/// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
+/// The file that names every package for users of the library. What else lies in its package follows the table.
+const FACADE: &str = "src/lib.rs";
+
+/// Packages whose results must follow from machine, workload and seed alone, as must those of the controllers of papers.
+const SIMULATED: &[&str] =
+    &["base", "protocol", "device", "stats", "workload", "isa", "cpu_load", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
 
 /// Folders whose files are the stages of one pipeline: a stage names what the next one takes, which names what it is handed, so
 /// they may import each other.
-const PIPELINES: &[&str] = &["frontend/program/exec", "noc/mesh"];
+const PIPELINES: &[&str] = &["program/exec", "noc/mesh"];
 
-/// Rooms that may print.
-const PRINTING: &[&str] = &["report", "cli", "main"];
+/// Modules that what lies inside them may import, each with what it defines for that.
+const FAMILIES: &[(&str, &str)] = &[
+    ("gpu/sm", "an SM, whose stages are methods of it in files of their own"),
+    ("gpu/sm/issue/sched", "what an order of warps is, which every order implements"),
+    ("gpu/sm/lsu", "a load/store unit, whose stages are methods of it in files of their own"),
+    ("mem/cache/prefetch", "what a prefetcher is, which every prefetcher implements"),
+    ("mem/cache/replacement", "what a policy of replacement is, which every policy implements"),
+    ("mem/dram/control", "a controller of DRAM, whose steps are methods of it in files of their own"),
+    ("mem/dram/control/page", "what a page policy is asked, which every policy answers"),
+    ("mem/dram/control/refresh", "what is asked before a refresh, which every way to close rows answers"),
+    ("mem/partition", "a partition, whose parts are methods of it in files of their own"),
+    ("program", "a program that is ready to execute, which is loaded, executed, recorded and summed up in files of their own"),
+    ("program/load", "what loads a launch file, part by part in files of their own"),
+];
+
+/// Modules that the check of circles does not see.
+const UNCHECKED: &[&str] = &["main/cli"];
+
+/// Packages that may print.
+const PRINTING: &[&str] = &["report", "main"];
+
+/// Packages that may use `unsafe` and atomics.
+const LOW: &[&str] = &["host", "state", "state_derive", "sync"];
 
 /// No file is longer than this; most have 80 to 250 lines.
 const LONGEST_FILE: usize = 700;
@@ -96,28 +187,24 @@ fn verdict(rule: &str, problems: Vec<String>) {
     assert!(problems.is_empty(), "{rule}\n  {}", problems.join("\n  "));
 }
 
+/// Whether a row of the table allows a path that begins with a package.
+fn allows(allowed: &[&str], path: &str) -> bool {
+    allowed.iter().any(|allowed| path.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
+}
+
 fn forbidden_arrows(source: &Source) -> Vec<String> {
-    let room = source.room();
-    if room == "lib" {
-        return Vec::new();
-    }
-    let Some((_, allowed)) = ARROWS.iter().find(|row| row.0 == room) else {
-        return vec![format!("{}:1: room `{room}` is not in the arrow table", source.path)];
+    let package = source.package();
+    let Some((_, allowed)) = ARROWS.iter().find(|row| row.0 == package) else {
+        return vec![format!("{}:1: package `{package}` is not in the arrow table", source.path)];
     };
+    let known = |target: &str| allowed.iter().any(|allowed| allowed.split("::").next() == Some(target));
     let mut problems = Vec::new();
-    let mut judge = |line: usize, path: String| {
-        let target = path.split("::").next().unwrap_or_default();
-        let within = |allowed: &&str| path == *allowed || path.strip_prefix(allowed).is_some_and(|rest| rest.starts_with("::"));
-        if target != room && !allowed.iter().any(within) {
-            problems.push(format!("{}:{line}: {room} must not import {path}; it may import {}", source.path, list(allowed)));
-        }
-    };
-    for path in source.crate_paths() {
-        judge(path.line, path.segments.join("::"));
-    }
-    for package in ["host", "state", "sync"] {
-        for at in source.words(&format!("warpshard_{package}")) {
-            judge(source.line_of(at), package.to_owned());
+    for path in source.paths() {
+        let Some(target) = source.absolute(&path).filter(|target| target[0] != package) else { continue };
+        // What only tests take is a dependency of tests; the parts of what both take are the same.
+        if !allows(allowed, &target.join("::")) && (known(&target[0]) || !source.is_test(path.at)) {
+            let (line, target) = (source.line_of(path.at), target.join("::"));
+            problems.push(format!("{}:{line}: {package} must not import {target}; it may import {}", source.path, list(allowed)));
         }
     }
     problems
@@ -166,146 +253,151 @@ fn hash_iterations(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn rooms_import_only_along_the_arrows() {
-    let problems = Source::all("src").iter().flat_map(forbidden_arrows).collect();
+fn packages_import_only_along_the_arrows() {
+    let sources = Source::packages();
+    let problems = sources.iter().filter(|source| source.path != FACADE).flat_map(forbidden_arrows).collect();
     verdict("the arrow table of tests/architecture.rs says who may import whom:", problems);
 }
 
 #[test]
-fn the_arrow_table_names_the_rooms_that_exist() {
-    let rooms: BTreeSet<String> = Source::all("src").iter().map(|source| source.room().to_owned()).filter(|room| room != "lib").collect();
+fn the_arrow_table_names_the_packages_that_exist() {
+    let found: BTreeSet<String> = Source::packages().iter().map(Source::package).collect();
     let table: BTreeSet<String> = ARROWS.iter().map(|row| row.0.to_owned()).collect();
-    assert_eq!(rooms, table, "left: rooms under src/, right: rooms of the arrow table");
+    assert_eq!(found, table, "left: packages with sources, right: packages of the arrow table");
+    let members: BTreeSet<String> = members().into_iter().map(|(package, _)| package).collect();
+    assert_eq!(members, table, "left: packages of Cargo.toml, right: packages of the arrow table");
 }
 
 /// A manifest of this repository.
 fn manifest(path: &str) -> toml::Table {
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    std::fs::read_to_string(&file)
-        .unwrap_or_else(|error| panic!("{path}: {error}"))
-        .parse()
-        .unwrap_or_else(|error| panic!("{path}: {error}"))
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}")).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The packages of the workspace, each with the path of its manifest.
+fn members() -> Vec<(String, String)> {
+    let workspace = manifest("Cargo.toml");
+    let members = workspace["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap());
+    let named = members.map(|member| (member.rsplit('/').next().unwrap().replace('-', "_"), format!("{member}/Cargo.toml")));
+    named.chain([("main".to_owned(), "Cargo.toml".to_owned())]).collect()
+}
+
+/// The packages of ours in the tables of dependencies called `kind`, those for some targets only included.
+fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
+    let tables = [manifest].into_iter().chain(targets.filter_map(toml::Value::as_table)).filter_map(|table| table.get(kind)?.as_table());
+    let ours =
+        |name: &str| if name == "warpshard" { Some("main".to_owned()) } else { Some(name.strip_prefix("warpshard-")?.replace('-', "_")) };
+    tables.flat_map(toml::Table::keys).filter_map(|name| ours(name)).collect()
 }
 
 #[test]
 fn packages_depend_only_on_what_the_arrow_table_allows() {
-    let workspace = manifest("Cargo.toml");
-    let members: Vec<&str> = workspace["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap()).collect();
     let mut problems = Vec::new();
-    for room in members.iter().filter_map(|member| member.strip_prefix("src/")) {
-        let (_, allowed) = ARROWS.iter().find(|row| row.0 == room).unwrap_or_else(|| panic!("no row `{room}`"));
-        let manifest = manifest(&format!("src/{room}/Cargo.toml"));
-        let rooms = manifest["dependencies"].as_table().unwrap().keys().filter_map(|name| name.strip_prefix("warpshard-"));
-        let wrong = rooms.filter(|name| !allowed.iter().any(|allowed| allowed.split("::").next() == Some(name)));
-        problems.extend(wrong.map(|name| format!("src/{room}/Cargo.toml: {room} must not depend on {name}")));
+    for (package, path) in members() {
+        let (_, allowed) = ARROWS.iter().find(|row| row.0 == package).unwrap_or_else(|| panic!("no row `{package}`"));
+        let manifest = manifest(&path);
+        let allowed: BTreeSet<&str> = allowed.iter().map(|allowed| allowed.split("::").next().unwrap()).collect();
+        // The program's own package names all others for users of the library.
+        for kind in ["dependencies", "build-dependencies"].into_iter().filter(|_| package != "main") {
+            let wrong = dependencies(&manifest, kind).into_iter().filter(|name| !allowed.contains(name.as_str()));
+            problems.extend(wrong.map(|name| format!("{path}: {package} must not depend on {name}")));
+        }
+        if !["papers", "validate", "main"].contains(&package.as_str()) {
+            let tested = dependencies(&manifest, "dev-dependencies");
+            let wrong = tested.iter().filter(|name| ["papers", "validate", "main"].contains(&name.as_str()));
+            problems.extend(wrong.map(|name| format!("{path}: tests of {package} must not depend on {name}: they belong in tests/")));
+        }
     }
     verdict("the arrow table of tests/architecture.rs says which package may depend on which:", problems);
+}
 
-    // The Python package is a workspace of its own, in which these are not members; with other profiles all of them would be compiled again.
+#[test]
+fn the_python_package_builds_with_the_profiles_of_the_workspace() {
+    // It is a workspace of its own, in which these are not members; with other profiles all of them would be compiled again.
     let python = manifest("python/Cargo.toml");
     let profiled: BTreeSet<&str> =
         python["profile"]["dev"]["package"].as_table().unwrap().keys().map(String::as_str).filter(|name| *name != "*").collect();
-    let names: BTreeSet<String> =
-        members.iter().map(|member| format!("warpshard-{}", member.trim_start_matches("src/"))).chain(["warpshard".to_owned()]).collect();
+    let named = |package: &str| if package == "main" { "warpshard".to_owned() } else { format!("warpshard-{}", package.replace('_', "-")) };
+    let names: BTreeSet<String> = members().iter().map(|(package, _)| named(package)).collect();
     assert_eq!(profiled, names.iter().map(String::as_str).collect(), "left: profiles of python/Cargo.toml, right: packages of Cargo.toml");
 }
 
 #[test]
 fn the_arrows_have_no_loop() {
-    // A room may import only rooms that stand above it in the table.
-    let above = |row: usize, name: &str| matches!(name, "host" | "state" | "sync") || ARROWS[..row].iter().any(|earlier| earlier.0 == name);
-    let wrong = ARROWS.iter().enumerate().flat_map(|(row, (room, allowed))| {
-        let rooms = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
-        rooms.filter(move |name| !above(row, name)).map(move |name| format!("{room} -> {name}"))
+    // A package may import only packages that stand above it in the table.
+    let above = |row: usize, name: &str| ARROWS[..row].iter().any(|earlier| earlier.0 == name);
+    let wrong = ARROWS.iter().enumerate().flat_map(|(row, (package, allowed))| {
+        let packages = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
+        packages.filter(move |name| !above(row, name)).map(move |name| format!("{package} -> {name}"))
     });
     verdict("arrows point upwards in the table:", wrong.collect());
 }
 
-/// Who imports whom, each arrow with a place that makes it.
-type Arrows = BTreeMap<String, BTreeMap<String, String>>;
-
-/// The arrows between the folders of `sources`, or between their files. `node` names the folder or file of a path of modules; an
-/// arrow between a module and one inside it does not count.
-fn arrows_between(sources: &[Source], node: impl Fn(&[String]) -> Vec<String>) -> Arrows {
-    let mut arrows = Arrows::new();
-    for source in sources.iter().filter(|source| !source.path.contains("tests")) {
-        let from = node(&source.module());
-        let tests = source.code.find("#[cfg(test)]\nmod tests {").map_or(usize::MAX, |at| source.line_of(at));
-        for path in source.crate_paths().into_iter().filter(|path| path.line < tests) {
-            let to = node(&path.segments);
-            if !from.starts_with(&to) && !to.starts_with(&from) {
-                let place = format!("{}:{}: {}", source.path, path.line, path.segments.join("::"));
-                arrows.entry(from.join("/")).or_default().entry(to.join("/")).or_insert(place);
-            }
-        }
-    }
-    arrows
-}
-
-/// The circles among `arrows`: who imports each other, directly or through others, and the places of the arrows between them.
-fn circles(arrows: &Arrows) -> Vec<(Vec<&str>, Vec<String>)> {
-    let mut reach: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for from in arrows.keys() {
-        let (seen, mut open) = (reach.entry(from).or_default(), vec![from]);
-        while let Some(node) = open.pop() {
-            open.extend(arrows.get(node).into_iter().flat_map(BTreeMap::keys).filter(|to| seen.insert(to)));
-        }
-    }
-    let mut found = Vec::new();
-    for (from, seen) in &reach {
-        let members: Vec<&str> = seen.iter().copied().filter(|to| reach.get(to).is_some_and(|back| back.contains(from))).collect();
-        if members.first() == Some(from) {
-            let inside = members.iter().flat_map(|member| &arrows[*member]).filter(|(to, _)| members.contains(&to.as_str()));
-            let places = inside.map(|(_, place)| place.clone()).collect();
-            found.push((members, places));
-        }
-    }
-    found
-}
-
-/// The folders under `src`, and the files there, as paths of modules.
-fn modules_of(sources: &[Source]) -> (BTreeSet<Vec<String>>, BTreeSet<Vec<String>>) {
-    let files: BTreeSet<Vec<String>> = sources.iter().map(Source::module).collect();
-    let folder = |source: &Source| source.path.split('/').skip(1).map(str::to_owned).collect::<Vec<String>>();
-    let folders = sources.iter().map(folder).flat_map(|path| (0..path.len()).map(move |end| path[..end].to_vec())).collect();
-    (folders, files)
-}
-
-/// The longest beginning of `path` that is among `known`.
-fn longest(path: &[String], known: &BTreeSet<Vec<String>>) -> Vec<String> {
-    (0..=path.len()).rev().map(|end| &path[..end]).find(|path| known.contains(*path)).unwrap_or_default().to_vec()
-}
-
-fn circles_of_folders(sources: &[Source]) -> Vec<String> {
-    let (folders, _) = modules_of(sources);
-    circles(&arrows_between(sources, |path| longest(path, &folders))).into_iter().flat_map(|(_, places)| places).collect()
-}
-
-fn circles_of_files(sources: &[Source]) -> Vec<String> {
-    let (_, files) = modules_of(sources);
-    let arrows = arrows_between(sources, |path| longest(path, &files));
-    let inside = |member: &&str, folder: &str| member.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-    let one_pipeline = |members: &[&str]| PIPELINES.iter().any(|folder| members.iter().all(|member| inside(member, folder)));
-    let found = circles(&arrows).into_iter().filter(|(members, _)| !one_pipeline(members));
-    found.map(|(members, places)| format!("{}:\n    {}", members.join(" <-> "), places.join("\n    "))).collect()
-}
-
 #[test]
 fn no_folders_import_each_other_in_a_circle() {
-    verdict("folders that do not contain each other import each other in one direction only:", circles_of_folders(&Source::all("src")));
+    let problems = circles::of_folders(&Source::packages());
+    verdict("folders that do not contain each other import each other in one direction only:", problems);
 }
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    verdict("files import each other in one direction only:", circles_of_files(&Source::all("src")));
+    let exempt = Exempt { pipelines: PIPELINES, families: FAMILIES, unchecked: UNCHECKED };
+    verdict("files import each other in one direction only:", circles::of_files(&Source::packages(), &exempt));
+}
+
+#[test]
+fn what_the_check_of_circles_lets_pass_exists() {
+    let sources = Source::packages();
+    let modules: BTreeSet<String> = sources.iter().flat_map(|source| [source.module().join("/"), source.folder().join("/")]).collect();
+    let named = PIPELINES.iter().chain(UNCHECKED).chain(FAMILIES.iter().map(|(family, _)| family));
+    verdict(
+        "modules that are let pass exist:",
+        named.filter(|module| !modules.contains(**module)).map(|module| (*module).to_owned()).collect(),
+    );
+    let idle = FAMILIES.iter().filter(|family| {
+        let others: Vec<(&str, &str)> = FAMILIES.iter().filter(|other| other != family).copied().collect();
+        circles::of_files(&sources, &Exempt { pipelines: PIPELINES, families: &others, unchecked: UNCHECKED }).is_empty()
+    });
+    verdict("a module is let pass only if it stands in a circle:", idle.map(|(family, _)| (*family).to_owned()).collect());
+}
+
+/// The places where a file names one of `keys`, which are words joined by `_`, as a part of a name: whole, or joined to other words by `_` or `-`.
+fn keys_named(path: &str, text: &str, keys: &[String]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let spellings = keys.iter().flat_map(|key| [key.clone(), key.replace('_', "-"), key.to_uppercase()]).collect::<BTreeSet<String>>();
+    for (line, text) in (1..).zip(text.lines()).chain([(0, path)]) {
+        for key in &spellings {
+            let alone = |at: usize| {
+                let (before, after) = (text[..at].chars().next_back(), text[at + key.len()..].chars().next());
+                !before.into_iter().chain(after).any(char::is_alphanumeric)
+            };
+            if text.match_indices(key.as_str()).any(|(at, _)| alone(at)) {
+                problems.push(format!("{path}:{line}: `{key}` is the name of a paper, which only papers/ may know"));
+            }
+        }
+    }
+    problems
+}
+
+#[test]
+fn no_package_below_the_papers_knows_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = fs::read_dir(root.join("papers/src")).unwrap().map(|entry| entry.unwrap());
+    let keys: Vec<String> = folders.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(!keys.is_empty());
+    let mut files = Vec::new();
+    ["crates", "configs", "sync"].iter().for_each(|folder| source::collect(&root.join(folder), &mut files));
+    files.sort();
+    let problems =
+        files.iter().flat_map(|file| keys_named(&source::relative(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));
+    verdict("papers/ alone knows of papers:", problems.collect());
 }
 
 #[test]
 fn every_file_says_what_it_is() {
     let mut problems = Vec::new();
-    for source in
-        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder))
-    {
+    for source in Source::everywhere() {
         if !source.text.starts_with("//!") {
             problems.push(format!("{}:1: begin with `//!`: purpose, inputs, outputs, invariants", source.path));
         }
@@ -315,36 +407,43 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_file_mixes_too_many_things() {
-    let sources =
-        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder));
-    let lines = sources.map(|source| (source.text.lines().count(), source.path)).filter(|(lines, _)| *lines > LONGEST_FILE);
+    let lines = Source::everywhere()
+        .into_iter()
+        .map(|source| (source.text.lines().count(), source.path))
+        .filter(|(lines, _)| *lines > LONGEST_FILE);
     let problems = lines.map(|(lines, path)| format!("{path}:{LONGEST_FILE}: {lines} lines: split it by mechanism")).collect();
     verdict("files stay short enough to read:", problems);
 }
 
 #[test]
 fn unsafe_and_atomics_live_in_packages_of_their_own() {
-    let sources: Vec<Source> = ["src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)).collect();
+    let everywhere = Source::everywhere();
+    let sources = everywhere.iter().filter(|source| !LOW.contains(&source.package().as_str()) && !source.path.starts_with("sync/"));
     let words = ["unsafe", "UnsafeCell", "sync::atomic", "AtomicBool", "AtomicU32", "AtomicU64", "AtomicUsize"];
     let instead = "belongs in the package `sync`, behind a type with a loom test, or, without concurrency, in the package `host`";
-    let problems = sources.iter().flat_map(|source| uses(source, &words, instead)).collect();
+    let problems = sources.flat_map(|source| uses(source, &words, instead)).collect();
     verdict("concurrency lives in sync:", problems);
 }
 
 #[test]
-fn only_report_and_cli_print() {
+fn only_report_and_the_program_print() {
     let macros = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
-    let sources = Source::all("src").into_iter().chain(Source::all("sync/src"));
-    let silent = sources.filter(|source| !PRINTING.contains(&source.room()));
-    let problems = silent.flat_map(|source| uses(&source, &macros, "only report and cli print; give the text to them")).collect();
-    verdict("rooms other than report and cli are silent:", problems);
+    let silent = Source::packages().into_iter().filter(|source| !PRINTING.contains(&source.package().as_str()));
+    let problems = silent.flat_map(|source| uses(&source, &macros, "only report and the program print; give the text to them")).collect();
+    verdict("packages other than report and the program's own are silent:", problems);
+}
+
+/// Whether results of simulation are made in a file: in a package of models, or by a controller of a paper.
+fn simulated(source: &Source) -> bool {
+    let module = source.module();
+    SIMULATED.contains(&module[0].as_str()) || module[0] == "papers" && module.get(2).is_some_and(|folder| folder == "control")
 }
 
 #[test]
 fn nothing_simulated_depends_on_hash_order() {
     let mut problems = Vec::new();
-    for source in Source::all("src") {
-        if SIMULATED.contains(&source.room()) || ["engine", "chip"].contains(&source.room()) {
+    for source in Source::packages() {
+        if simulated(&source) || ["engine", "chip"].contains(&source.package().as_str()) {
             problems.extend(hash_iterations(&source));
             let is_test = |line: usize| source.text.lines().take(line).any(|line| line.trim() == "#[cfg(test)]");
             let random = uses(&source, &["HashMap", "HashSet"], "hashes differ from run to run: use FxHashMap, BTreeMap or an array");
@@ -361,8 +460,11 @@ fn nothing_simulated_depends_on_hash_order() {
 #[test]
 fn nothing_simulated_reads_the_host() {
     let words = ["Instant", "SystemTime", "available_parallelism", "thread_local", "RandomState", "lazy_static", "env"];
-    let simulated = Source::all("src").into_iter().filter(|source| SIMULATED.contains(&source.room()));
-    let problems = simulated.flat_map(|source| uses(&source, &words, "the host must not show in results")).collect();
+    let problems = Source::packages()
+        .into_iter()
+        .filter(simulated)
+        .flat_map(|source| uses(&source, &words, "the host must not show in results"))
+        .collect();
     verdict("models know no host:", problems);
 }
 
@@ -370,9 +472,7 @@ fn nothing_simulated_reads_the_host() {
 fn nothing_is_left_for_later() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
     let mut problems = Vec::new();
-    for source in
-        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder))
-    {
+    for source in Source::everywhere() {
         for (i, line) in source.text.lines().enumerate() {
             let mut tell = |what: &str| problems.push(format!("{}:{}: {what}", source.path, i + 1));
             let word = |mark: &str| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == mark);
@@ -402,98 +502,166 @@ mod the_checks_themselves {
 
     #[test]
     fn find_forbidden_imports_in_every_spelling() {
-        let crossing = "src/gpu/x.rs:2: gpu must not import noc::Crossbar;";
+        let crossing = "crates/gpu/src/x.rs:2: gpu must not import noc::Crossbar;";
         for text in [
-            "\nuse crate::noc::Crossbar;",
-            "\nuse crate::{base::Cycle, noc::Crossbar};",
-            "\nfn f(_: crate::noc::Crossbar) {}",
-            "\nuse super::super::noc::Crossbar;",
-            "\nmod tests { use super::super::super::noc::Crossbar; }",
-            "\nuse crate::{base::{Addr, Cycle},noc::{Crossbar}};",
+            "\nuse warpshard_noc::Crossbar;",
+            "\nuse {warpshard_base::Cycle, warpshard_noc::Crossbar};",
+            "\nuse ::warpshard_noc::{Crossbar as Bar};",
+            "\nfn f(_: warpshard_noc::Crossbar) {}",
+            "\nmod inner { use warpshard_noc::Crossbar; }",
+            "\npub(crate) use warpshard_noc::{Crossbar};",
         ] {
-            let found = arrows("src/gpu/x.rs", text);
+            let found = arrows("crates/gpu/src/x.rs", text);
             assert!(found.len() == 1 && found[0].starts_with(crossing), "{text}: {found:?}");
         }
-        assert_eq!(arrows("src/mem/mod.rs", "use super::noc::Crossbar;").len(), 1);
-        assert_eq!(arrows("src/mem/mod.rs", "use warpshard::sync::Board;").len(), 1);
-        assert_eq!(arrows("src/attic/mod.rs", ""), ["src/attic/mod.rs:1: room `attic` is not in the arrow table"]);
+        assert_eq!(arrows("crates/mem/src/lib.rs", "use warpshard_sync::Board;").len(), 1);
+        assert_eq!(arrows("crates/cpu-load/src/lib.rs", "use warpshard_papers as papers;").len(), 1);
+        let unknown = "crates/attic/src/lib.rs:1: package `attic` is not in the arrow table";
+        assert_eq!(arrows("crates/attic/src/lib.rs", ""), [unknown]);
+    }
+
+    #[test]
+    fn allow_what_the_table_allows() {
+        for text in [
+            "use warpshard_mem::cache::{Cache, Tags};",
+            "use crate::cta::Grid;",
+            "use super::occupancy;",
+            "// warpshard_noc::Crossbar\nconst A: &str = \"warpshard_noc::Crossbar\";",
+            "pub(crate) struct A; pub(in crate::gpu) struct B;",
+            "#[cfg(test)]\nmod tests { use warpshard_model::Model; }",
+        ] {
+            assert_eq!(arrows("crates/gpu/src/x.rs", text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn take_a_part_of_a_package_for_that_part_only() {
+        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{cache::Cache, llc::Slice};").len(), 1);
+        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{self};").len(), 1);
+        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem;").len(), 1);
+        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::cached;").len(), 1);
+        assert_eq!(arrows("crates/gpu/src/x.rs", "#[cfg(test)]\nmod tests { use warpshard_mem::llc::Slice; }").len(), 1);
     }
 
     fn sources(files: &[(&str, &str)]) -> Vec<Source> {
         files.iter().map(|(path, text)| Source::new(path, text)).collect()
     }
 
+    fn circles_of_files(files: &[(&str, &str)]) -> Vec<String> {
+        let exempt = Exempt { pipelines: &["mem/stages"], families: &[("mem/policies", "an example")], unchecked: &["mem/attic"] };
+        circles::of_files(&sources(files), &exempt)
+    }
+
     #[test]
     fn find_a_circle_of_folders_across_files() {
         let mut files = vec![
-            ("src/mem/llc/slice.rs", "use super::super::cache::Tags;"),
-            ("src/mem/cache/tags.rs", "use crate::mem::dram::Channel;"),
-            ("src/mem/dram/mod.rs", "use crate::base::Cycle;"),
-            ("src/base/mod.rs", ""),
+            ("crates/mem/src/llc/slice.rs", "use super::super::cache::tags::Tags;"),
+            ("crates/mem/src/llc/mod.rs", "mod slice;"),
+            ("crates/mem/src/cache/tags.rs", "use crate::dram::Channel;"),
+            ("crates/mem/src/dram/mod.rs", "use warpshard_base::Cycle;"),
+            ("crates/base/src/lib.rs", ""),
         ];
-        assert_eq!(circles_of_folders(&sources(&files)), [""; 0]);
-        files.push(("src/mem/dram/due.rs", "use super::super::cache::Tags;"));
-        let circle = ["src/mem/cache/tags.rs:1: mem::dram::Channel", "src/mem/dram/due.rs:1: mem::cache::Tags"];
-        assert_eq!(circles_of_folders(&sources(&files)), circle);
+        assert_eq!(circles::of_folders(&sources(&files)), [""; 0]);
+        files.push(("crates/mem/src/dram/due.rs", "use super::super::cache::tags::Tags;"));
+        let circle = ["crates/mem/src/cache/tags.rs:1: mem::dram::Channel", "crates/mem/src/dram/due.rs:1: mem::cache::tags::Tags"];
+        assert_eq!(circles::of_folders(&sources(&files)), circle);
         // A folder and one inside it may name each other.
-        let inside = [("src/mem/mod.rs", "pub use super::mem::cache::Tags;"), ("src/mem/cache/tags.rs", "use super::super::Unit;")];
-        assert_eq!(circles_of_folders(&sources(&inside)), [""; 0]);
+        let inside = [
+            ("crates/mem/src/lib.rs", "pub use cache::tags::Tags; use cache::tags::Line;"),
+            ("crates/mem/src/cache/tags.rs", "use super::super::Unit;"),
+        ];
+        assert_eq!(circles::of_folders(&sources(&inside)), [""; 0]);
     }
 
     #[test]
     fn find_a_circle_of_files_unless_they_are_one_pipeline() {
         let found = |folder: &str, ports: &str| {
-            let file = |name: &str, text: &str| Source::new(&format!("src/{folder}/{name}.rs"), text);
-            let room = folder.replace('/', "::");
+            let path = |name: &str| format!("crates/mem/src/{folder}/{name}.rs");
             circles_of_files(&[
-                file("mod", &format!("mod tags; mod queue; use crate::{room}::tags::Tags;")),
-                file("tags", "use super::queue::Queue; use super::Unit;"),
-                file("queue", "use super::ports::Port;"),
-                file("ports", ports),
+                (&path("mod"), "mod tags; mod queue; use tags::Tags;"),
+                (&path("tags"), "use super::queue::Queue;"),
+                (&path("queue"), "use super::ports::Port;"),
+                (&path("ports"), ports),
             ])
         };
-        assert_eq!(found("cpu", ""), [""; 0]);
-        let circle = "cpu/ports <-> cpu/queue:\n    src/cpu/ports.rs:1: cpu::queue::Queue\n    src/cpu/queue.rs:1: cpu::ports::Port";
-        assert_eq!(found("cpu", "use crate::cpu::{queue::Queue, Unit};"), [circle]);
-        assert_eq!(found("noc/mesh", "use super::queue::Queue;"), [""; 0]);
+        assert_eq!(found("llc", ""), [""; 0]);
+        let circle = "mem/llc/ports <-> mem/llc/queue:\n    crates/mem/src/llc/ports.rs:1: mem::llc::queue::Queue\n    \
+                      crates/mem/src/llc/queue.rs:1: mem::llc::ports::Port";
+        assert_eq!(found("llc", "use crate::llc::queue::Queue;"), [circle]);
+        assert_eq!(found("llc", "fn f() { super::queue::f() }"), [circle.replace("::Queue", "::f")]);
+        assert_eq!(found("stages", "use super::queue::Queue;"), [""; 0]);
+        assert_eq!(found("attic", "use super::queue::Queue;"), [""; 0]);
         // What only tests import does not count.
-        assert_eq!(found("cpu", "#[cfg(test)]\nmod tests {\n use super::super::queue::Queue;\n}"), [""; 0]);
-    }
-
-    #[test]
-    fn allow_what_the_table_allows() {
-        for text in [
-            "use crate::mem::cache::{Cache, Tags};",
-            "use crate::gpu::cta::Grid;",
-            "use super::occupancy;",
-            "mod tests { use super::super::x; }",
-            "// crate::engine\nconst A: &str = \"crate::engine\";",
-            "pub(crate) struct A; pub(in crate::gpu) struct B;",
+        for test in [
+            "#[cfg(test)]\nmod tests {\n use super::super::queue::Queue;\n}",
+            "#[cfg(test)]\nuse super::queue::Queue;",
+            "#[cfg(test)]\nfn made() { super::queue::made() }",
         ] {
-            assert_eq!(arrows("src/gpu/x.rs", text), [""; 0], "{text}");
+            assert_eq!(found("llc", test), [""; 0], "{test}");
         }
+        assert_eq!(found("llc", "#[cfg(test)]\nuse super::A;\nuse super::queue::Queue;").len(), 1);
     }
 
     #[test]
-    fn take_a_part_of_a_room_for_that_part_only() {
-        assert_eq!(arrows("src/gpu/x.rs", "use crate::mem::{cache::Cache, llc::Slice};").len(), 1);
-        assert_eq!(arrows("src/gpu/x.rs", "use crate::mem;").len(), 1);
-        assert_eq!(arrows("src/gpu/x.rs", "use crate::mem::cached;").len(), 1);
+    fn find_a_circle_of_a_module_and_one_inside_it() {
+        let found =
+            |parent: &str, child: &str| circles_of_files(&[("crates/mem/src/llc/mod.rs", parent), ("crates/mem/src/llc/tags.rs", child)]);
+        for parent in ["use tags::Tags;", "use self::tags::Tags;", "fn f() { tags::f() }", "use crate::llc::{tags::{Tags}};"] {
+            for child in ["use super::Unit;", "fn f(_: super::Unit) {}", "use super::*;", "use crate::llc::Unit;"] {
+                assert_eq!(found(&format!("mod tags; {parent} struct Unit;"), child).len(), 1, "{parent} {child}");
+            }
+        }
+        // One direction is no circle: a module may pass on what lies inside it.
+        assert_eq!(found("mod tags; pub use tags::Tags; struct Unit;", "use super::Unit;"), [""; 0]);
+        assert_eq!(found("mod tags; use tags::Tags;", "pub(in super::super) struct Tags;"), [""; 0]);
+        let family = [("crates/mem/src/policies/mod.rs", "use tags::Tags;"), ("crates/mem/src/policies/tags.rs", "use super::Unit;")];
+        assert_eq!(circles_of_files(&family), [""; 0]);
+    }
+
+    #[test]
+    fn follow_names_to_the_file_that_defines_them() {
+        let found = |parent: &str, child: &str, unit: &str| {
+            circles_of_files(&[
+                ("crates/mem/src/llc/mod.rs", &format!("mod tags; mod unit; use tags::Tags; {parent}")),
+                ("crates/mem/src/llc/tags.rs", child),
+                ("crates/mem/src/llc/unit.rs", unit),
+            ])
+        };
+        for parent in ["pub use unit::Unit;", "use unit::Unit;", "pub(crate) use unit::{Inner as Unit};"] {
+            assert_eq!(found(parent, "use super::Unit;", ""), [""; 0], "{parent}");
+            assert_eq!(found(parent, "fn f() { super::Unit::new() }", "use super::tags::Tags;").len(), 1, "{parent}");
+        }
+        assert_eq!(found("use super::other::Unit; use std::fmt;", "use super::{Unit, fmt};", ""), [""; 0]);
+        // A module that a file took by its name is one.
+        assert_eq!(found("", "use super::unit; fn f() { unit::f() }", "use super::tags; fn f(_: tags::Tags) {}").len(), 1);
+    }
+
+    #[test]
+    fn find_the_papers_names_in_whatever_they_are_joined_to() {
+        let keys = ["hetero".to_owned(), "wa_sched".to_owned()];
+        let found = |text: &str| keys_named("crates/x/y.md", text, &keys).len();
+        for text in ["hetero", "`hetero`-chip", "gddr5-hetero", "is_hetero()", "wa-sched", "wa_sched/bfs", "A_HETERO", "warps\nhetero"] {
+            assert_eq!(found(text), 1, "{text}");
+        }
+        for text in ["heterogeneous", "wa sched", "hetero6", "Hetero", "wa_scheduler"] {
+            assert_eq!(found(text), 0, "{text}");
+        }
+        assert_eq!(keys_named("crates/x/hetero.rs", "", &keys).len(), 1);
     }
 
     #[test]
     fn see_code_but_neither_comments_nor_literals() {
         let text = "/* unsafe /* unsafe */ */ let a = 'u'; let b = r#\"unsafe \" \"#; let c = \"\\\"unsafe\"; fn f<'a>() { unsafe {} }";
-        let found = uses(&Source::new("src/base/x.rs", text), &["unsafe"], "no");
-        assert_eq!(found, ["src/base/x.rs:1: `unsafe`: no"]);
+        let found = uses(&Source::new("crates/base/src/x.rs", text), &["unsafe"], "no");
+        assert_eq!(found, ["crates/base/src/x.rs:1: `unsafe`: no"]);
         assert_eq!(uses(&Source::new("src/lib.rs", "#![forbid(unsafe_code)]"), &["unsafe"], "no"), [""; 0]);
     }
 
     #[test]
     fn find_iteration_over_hashes() {
         let text = "struct A { seen: FxHashMap<u32, u32> }\nfn f(a: &A) { a.seen.get(&1); for x in a.seen.keys() {} }";
-        let found = hash_iterations(&Source::new("src/gpu/x.rs", text));
-        assert!(found.len() == 1 && found[0].starts_with("src/gpu/x.rs:2: `seen.keys()`"), "{found:?}");
-        assert_eq!(hash_iterations(&Source::new("src/gpu/x.rs", "let a: FxHashMap<u32, u32>; a.get(&1); b.keys();")), [""; 0]);
+        let found = hash_iterations(&Source::new("crates/gpu/src/x.rs", text));
+        assert!(found.len() == 1 && found[0].starts_with("crates/gpu/src/x.rs:2: `seen.keys()`"), "{found:?}");
+        assert_eq!(hash_iterations(&Source::new("crates/gpu/src/x.rs", "let a: FxHashMap<u32, u32>; a.get(&1); b.keys();")), [""; 0]);
     }
 }

@@ -23,7 +23,7 @@ const DEFAULT_INSTRUCTIONS: u64 = 5_000_000;
 /// When the trace or profile cannot be used, or the core cannot be simulated.
 pub(super) fn cpu(args: &CpuArgs) -> Result<Exit, Failure> {
     let (stream, name, once) = stream(args)?;
-    let base = if args.caches() { CpuSpec::hetero() } else { CpuSpec::ramulator() };
+    let base = if args.caches() { CpuSpec::kayiran_2014() } else { CpuSpec::ramulator() };
     let spec = CpuSpec { width: args.width.unwrap_or(base.width), window: args.window.unwrap_or(base.window), ..base };
     let instructions = args.instructions.map_or(once, std::num::NonZeroU64::get);
     let plan = CpuRun { spec, memory: args.memory, warm: args.warm, instructions, skip: true };

@@ -11,51 +11,55 @@ const FIXED: &[(&str, &[InFile])] = &[
     (
         "the machine's configuration, and tables made of it",
         &[
-            ("src/cpu/caches.rs", &["spec"]),
-            ("src/cpu/core.rs", &["spec"]),
-            ("src/cpu/net.rs", &["map"]),
-            ("src/gpu/sm/core/mod.rs", &["spec"]),
-            ("src/mem/cache/data.rs", &["spec"]),
-            ("src/mem/cache/tag_lines.rs", &["allocate"]),
-            ("src/mem/dram/command_channel.rs", &["map", "mapping"]),
-            ("src/mem/dram/control/mod.rs", &["bus", "timing"]),
-            ("src/mem/dram/control/policy.rs", &["order", "page"]),
-            ("src/mem/dram/scheduler.rs", &["policy"]),
-            ("src/mem/llc/sets.rs", &["map", "cache"]),
-            ("src/mem/partition/mod.rs", &["map", "warms"]),
-            ("src/mem/slice_port.rs", &["local"]),
-            ("src/noc/fifo.rs", &["arbiter"]),
-            ("src/noc/hub/mod.rs", &["homes", "map"]),
-            ("src/protocol/map.rs", &["map", "homes"]),
+            ("crates/cpu/src/caches.rs", &["spec"]),
+            ("crates/cpu/src/core.rs", &["spec"]),
+            ("crates/cpu/src/net.rs", &["map"]),
+            ("crates/gpu/src/sm/core/mod.rs", &["spec"]),
+            ("crates/mem/src/cache/data.rs", &["spec"]),
+            ("crates/mem/src/cache/tag_lines.rs", &["allocate"]),
+            ("crates/mem/src/dram/command_channel.rs", &["map", "mapping"]),
+            ("crates/mem/src/dram/control/mod.rs", &["bus", "timing"]),
+            ("crates/mem/src/dram/control/policy.rs", &["order", "page"]),
+            ("crates/mem/src/dram/scheduler.rs", &["policy"]),
+            ("crates/mem/src/llc/sets.rs", &["map", "cache"]),
+            ("crates/mem/src/partition/mod.rs", &["map", "warms"]),
+            ("crates/mem/src/slice_port.rs", &["local"]),
+            ("crates/noc/src/fifo.rs", &["arbiter"]),
+            ("crates/noc/src/hub/mod.rs", &["homes", "map"]),
+            ("crates/protocol/src/map.rs", &["map", "homes"]),
         ],
     ),
     (
         "the workload and what was computed of it before the run",
-        &[("src/gpu/cta/mod.rs", &["workload"]), ("src/gpu/sm/mod.rs", &["workload"]), ("src/gpu/sm/phases.rs", &["kernels"])],
+        &[
+            ("crates/gpu/src/cta/mod.rs", &["workload"]),
+            ("crates/gpu/src/sm/mod.rs", &["workload"]),
+            ("crates/gpu/src/sm/phases.rs", &["kernels"]),
+        ],
     ),
     (
         "of a CTA while it is executed, which is over before any cut",
-        &[("src/frontend/program/exec/cta.rs", &["warps", "shared", "local", "copies", "shadow"])],
+        &[("crates/program/src/exec/cta.rs", &["warps", "shared", "local", "copies", "shadow"])],
     ),
     (
         "parameters of a controller or of a run",
         &[
-            ("src/chip/cpu_load.rs", &["end"]),
-            ("src/policy/common/alternate.rs", &["parameters"]),
-            ("src/policy/common/dyncta.rs", &["parameters"]),
-            ("src/policy/common/probe.rs", &["parameters"]),
-            ("src/policy/common/static_limit.rs", &["parameters"]),
-            ("src/policy/sharing/cd_search/mod.rs", &["parameters"]),
-            ("src/policy/sharing/dual_kernel/mod.rs", &["parameters", "known"]),
-            ("src/policy/sharing/kernel_mgmt/mod.rs", &["parameters"]),
-            ("src/policy/sharing/smc.rs", &["parameters"]),
-            ("src/policy/sharing/smk.rs", &["name", "compares", "parameters"]),
-            ("src/policy/wa_sched/cores/mod.rs", &["parameters"]),
-            ("src/study/hetero/concurrency/span.rs", &["goals"]),
+            ("crates/chip/src/cpu_load.rs", &["end"]),
+            ("crates/policy/src/common/alternate.rs", &["parameters"]),
+            ("crates/policy/src/common/dyncta.rs", &["parameters"]),
+            ("crates/policy/src/common/probe.rs", &["parameters"]),
+            ("crates/policy/src/common/static_limit.rs", &["parameters"]),
+            ("papers/src/cd_search/control/mod.rs", &["parameters"]),
+            ("papers/src/dual_kernel/control/mod.rs", &["parameters", "known"]),
+            ("papers/src/kernel_mgmt/control/mod.rs", &["parameters"]),
+            ("crates/policy/src/sharing/smc.rs", &["parameters"]),
+            ("crates/policy/src/sharing/smk.rs", &["name", "compares", "parameters"]),
+            ("papers/src/wa_sched/control/cores/mod.rs", &["parameters"]),
+            ("papers/src/hetero/study/concurrency/span.rs", &["goals"]),
         ],
     ),
-    ("columns of a table whose values are saved", &[("src/chip/snapshot.rs", &["schema"])]),
-    ("of a recording of commands, which runs with checkpoints do not make", &[("src/mem/dram/control/mod.rs", &["command"])]),
+    ("columns of a table whose values are saved", &[("crates/chip/src/snapshot.rs", &["schema"])]),
+    ("of a recording of commands, which runs with checkpoints do not make", &[("crates/mem/src/dram/control/mod.rs", &["command"])]),
 ];
 
 /// The names of the fields of a file that say `#[state(fixed)]`.
@@ -72,7 +76,7 @@ fn fixed(source: &Source) -> Vec<String> {
 
 #[test]
 fn fields_that_checkpoints_leave_out_are_listed_with_their_reasons() {
-    for source in Source::all("src") {
+    for source in Source::packages().into_iter().filter(|source| !source.is_of_tests()) {
         let mut found = fixed(&source);
         let files = FIXED.iter().flat_map(|(_, files)| *files).filter(|(path, _)| *path == source.path);
         let mut listed: Vec<String> = files.flat_map(|(_, fields)| fields.iter().map(|field| (*field).to_owned())).collect();

@@ -1,10 +1,14 @@
-//! Source files as the checks read them: text, code without comments and literals, and every path into the crate.
+//! Source files as the checks read them: text, code without comments and literals, and every path that they name.
 //!
-//! This is no parser of Rust: it knows comments, literals, braces of inline modules and `use` trees, which is what the
+//! This is no parser of Rust: it knows comments, literals, braces of inline modules, items for tests alone and `use` trees, which is what the
 //! checks need, and it keeps line numbers.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// The folders of the repository that hold packages or are one. A folder may be missing.
+const PACKAGES: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "sync", "validate"];
 
 /// A source file.
 pub(crate) struct Source {
@@ -14,20 +18,28 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// The same number of bytes and lines, comments and literals blanked.
     pub(crate) code: String,
+    /// The parts of the code that only tests have.
+    tests: Vec<Range<usize>>,
 }
 
-/// A path that starts at the crate's root, however it was written.
-pub(crate) struct CratePath {
-    /// Line, from 1.
-    pub(crate) line: usize,
-    /// Its segments: the room, then what is taken from it.
+/// A path as it stands in the code, or one leaf of a `use` tree.
+pub(crate) struct Named {
+    /// Where its last segment ends, in bytes.
+    pub(crate) at: usize,
+    /// Its segments as written; `*` where a tree takes everything.
     pub(crate) segments: Vec<String>,
+    /// What the file calls it from then on, where it is a leaf of a `use`.
+    pub(crate) called: Option<String>,
+    /// Whether other modules see that name in this one.
+    pub(crate) exported: bool,
 }
 
 impl Source {
     /// A file of this path and text.
     pub(crate) fn new(path: &str, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), code: blanked(text) }
+        let code = blanked(text);
+        let tests = items_for_tests(&code);
+        Self { path: path.to_owned(), text: text.to_owned(), code, tests }
     }
 
     /// All Rust files under `folder` of the repository, by path.
@@ -35,23 +47,72 @@ impl Source {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
         collect(&root.join(folder), &mut files);
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
         files.sort();
         let read = |file: &PathBuf| {
-            let path = file.strip_prefix(root).expect("files lie under the root").to_string_lossy().replace('\\', "/");
+            let path = relative(file);
             Self::new(&path, &fs::read_to_string(file).unwrap_or_else(|error| panic!("{path}: {error}")))
         };
         files.iter().map(read).collect()
     }
 
-    /// The room: the folder under `src`, or the file's stem directly under it.
-    pub(crate) fn room(&self) -> &str {
-        let inside = self.path.strip_prefix("src/").unwrap_or_default();
-        inside.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+    /// The sources of all packages, without their tests, benches and build scripts.
+    pub(crate) fn packages() -> Vec<Self> {
+        PACKAGES.iter().flat_map(|folder| Self::all(folder)).filter(|source| source.place().is_some()).collect()
+    }
+
+    /// All Rust files of the repository.
+    pub(crate) fn everywhere() -> Vec<Self> {
+        PACKAGES.iter().chain(&["benches", "examples", "tests"]).flat_map(|folder| Self::all(folder)).collect()
+    }
+
+    /// The package, as paths call it without `warpshard_`, and the path in its `src`.
+    fn place(&self) -> Option<(String, &str)> {
+        if let Some(inside) = self.path.strip_prefix("src/") {
+            return Some(("main".to_owned(), inside));
+        }
+        let (package, inside) = self.path.strip_prefix("crates/").unwrap_or(&self.path).split_once("/src/")?;
+        (!package.contains('/')).then(|| (package.replace('-', "_"), inside))
+    }
+
+    /// The package: `mem` for `crates/mem`, `main` for the program itself; empty for what belongs to none.
+    pub(crate) fn package(&self) -> String {
+        self.place().map(|place| place.0).unwrap_or_default()
+    }
+
+    /// The package and the modules from its root to the file.
+    pub(crate) fn module(&self) -> Vec<String> {
+        let (package, inside) = self.place().unwrap_or_default();
+        let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
+        [package].into_iter().chain(parts.map(|part| part.trim_end_matches(".rs").to_owned())).collect()
+    }
+
+    /// The package and the folders from its root to the file.
+    pub(crate) fn folder(&self) -> Vec<String> {
+        let (package, inside) = self.place().unwrap_or_default();
+        let folders = inside.rsplit_once('/').map_or("", |(folders, _)| folders);
+        [package.as_str()].into_iter().chain(folders.split('/').filter(|folder| !folder.is_empty())).map(str::to_owned).collect()
     }
 
     /// The line, from 1, of a byte of the text or code.
     pub(crate) fn line_of(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
+    }
+
+    /// Whether the file has tests alone.
+    pub(crate) fn is_of_tests(&self) -> bool {
+        self.module().iter().any(|name| name == "tests" || name.ends_with("_tests"))
+    }
+
+    /// Whether only tests have the byte `at` of the code.
+    pub(crate) fn is_test(&self, at: usize) -> bool {
+        self.is_of_tests() || self.tests.iter().any(|part| part.contains(&at))
+    }
+
+    /// The modules that only tests have, of those that the file declares.
+    pub(crate) fn test_modules(&self) -> impl Iterator<Item = &str> {
+        let declared = |part: &Range<usize>| self.code[part.clone()].trim_end().strip_suffix(';').and_then(|item| item.rsplit_once("mod "));
+        self.tests.iter().filter_map(declared).map(|(_, name)| name.trim())
     }
 
     /// Where `word` stands alone in the code: byte offsets.
@@ -63,52 +124,77 @@ impl Source {
         })
     }
 
-    /// Every path into the crate, as seen from its root: `crate::a`, `warpshard::a`, and `super::a` of any depth.
-    pub(crate) fn crate_paths(&self) -> Vec<CratePath> {
+    /// Every path of two segments or more, and every leaf of a `use`.
+    pub(crate) fn paths(&self) -> Vec<Named> {
         let mut found = Vec::new();
-        for root in ["crate", "warpshard"] {
-            // `$crate` in a macro is the package that defines it.
-            for at in self.words(root).filter(|&at| !self.code[..at].ends_with('$')) {
-                self.expand(at + root.len(), &[], &mut found);
-            }
-        }
-        for at in self.words("super") {
-            if self.code[..at].trim_end().ends_with("::") {
+        let mut statements = Vec::new();
+        for at in self.words("use") {
+            let before = self.code[..at].trim_end();
+            let end = at + self.code[at..].find(';').unwrap_or(self.code.len() - at);
+            // `use<'a>` in the type of a result captures lifetimes.
+            if self.code[at + 3..].trim_start().starts_with('<') {
                 continue;
             }
-            let mut end = at + "super".len();
-            let mut up = 1;
-            while let Some(rest) = self.code[end..].trim_start().strip_prefix("::").map(str::trim_start) {
-                let Some(rest) = rest.strip_prefix("super") else { break };
-                end = self.code.len() - rest.len();
-                up += 1;
+            let visible =
+                before.ends_with("pub") || before.ends_with(')') && before.rsplit_once('(').is_some_and(|(head, _)| head.ends_with("pub"));
+            statements.push(at..end);
+            self.tree(at + 3, &[], visible, &mut found);
+        }
+        for (at, _) in self.code.match_indices("::") {
+            let (first, rest) = (self.code[..at].trim_end(), self.code[at + 2..].trim_start());
+            let name = last_name(first);
+            let begins = first.len() - name.len();
+            let before = first[..begins].trim_end();
+            // `$crate` in a macro is the package that defines it; `pub(in path)` says who may see an item, which takes nothing from there.
+            let inside = before.ends_with("::") || before.ends_with(['.', '$']) || before.ends_with("pub(in");
+            if name.is_empty() || inside || statements.iter().any(|statement| statement.contains(&at)) {
+                continue;
             }
-            let module = self.module();
-            if let Some(above) = self.depth_at(at).checked_sub(up).filter(|above| *above <= module.len()) {
-                self.expand(end, &module[..above], &mut found);
+            let (mut segments, mut at) = (vec![name.to_owned()], self.code.len() - rest.len());
+            loop {
+                let name = first_name(&self.code[at..]);
+                if name.is_empty() {
+                    break;
+                }
+                segments.push(name.to_owned());
+                at += name.len();
+                let Some(rest) = self.code[at..].trim_start().strip_prefix("::") else { break };
+                at = self.code.len() - rest.trim_start().len();
             }
+            found.push(Named { at, segments, called: None, exported: false });
         }
         found
     }
 
-    /// The modules from the crate's root to the file.
-    pub(crate) fn module(&self) -> Vec<String> {
-        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
-        let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
-        parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()
+    /// A path of two segments or more that starts at a root, `crate`, `self`, `super` or a package, from that package on.
+    pub(crate) fn absolute(&self, path: &Named) -> Option<Vec<String>> {
+        let up = path.segments.iter().take_while(|segment| *segment == "super").count();
+        let here = || [self.module(), self.inline_modules(path.at)].concat();
+        let (base, rest) = match path.segments[0].as_str() {
+            "crate" => (vec![self.package()], 1),
+            "warpshard" => (vec!["main".to_owned()], 1),
+            "self" => (here(), 1),
+            "super" => {
+                let mut base = here();
+                base.truncate(base.len().checked_sub(up).filter(|left| *left > 0)?);
+                (base, up)
+            }
+            package => (vec![package.strip_prefix("warpshard_")?.to_owned()], 1),
+        };
+        Some([base.as_slice(), &path.segments[rest..]].concat())
     }
 
-    /// Modules between the crate's root and the byte `at`, the file's own and inline ones included.
-    fn depth_at(&self, at: usize) -> usize {
-        let files = self.module().len();
-        let mut open: Vec<bool> = Vec::new();
+    /// The inline modules around the byte `at`.
+    fn inline_modules(&self, at: usize) -> Vec<String> {
+        let mut open: Vec<Option<String>> = Vec::new();
         let mut statement = 0;
         for (i, byte) in self.code.bytes().enumerate().take(at) {
             match byte {
                 b'{' => {
                     let head = self.code[statement..i].trim();
-                    let last = head.rsplit(']').next().unwrap_or_default().trim();
-                    open.push(last.split_whitespace().rev().nth(1) == Some("mod"));
+                    let mut words = head.rsplit(']').next().unwrap_or_default().split_whitespace().rev();
+                    let name = words.next();
+                    open.push(name.filter(|_| words.next() == Some("mod")).map(str::to_owned));
                     statement = i + 1;
                 }
                 b'}' => {
@@ -119,38 +205,71 @@ impl Source {
                 _ => {}
             }
         }
-        files + open.iter().filter(|&&module| module).count()
+        open.into_iter().flatten().collect()
     }
 
-    /// Reads what follows a path's segments: `::name`, `::{tree, tree}`, or the end.
-    fn expand(&self, at: usize, before: &[String], found: &mut Vec<CratePath>) {
-        let rest = &self.code[at..];
-        let Some(tail) = rest.trim_start().strip_prefix("::") else {
-            if !before.is_empty() {
-                found.push(CratePath { line: self.line_of(at), segments: before.to_vec() });
+    /// Reads a `use` tree at `at` whose leaves begin with the segments `before`.
+    fn tree(&self, at: usize, before: &[String], exported: bool, found: &mut Vec<Named>) {
+        let rest = self.code[at..].trim_start();
+        let at = self.code.len() - rest.len();
+        if rest.starts_with('{') {
+            for branch in branches(rest) {
+                self.tree(at + branch, before, exported, found);
             }
             return;
-        };
-        let tail = tail.trim_start();
-        let at = self.code.len() - tail.len();
-        if tail.starts_with('{') {
-            for branch in branches(tail) {
-                self.expand_name(at + branch, before, found);
-            }
-        } else {
-            self.expand_name(at, before, found);
+        }
+        if let Some(rest) = rest.strip_prefix("::") {
+            return self.tree(self.code.len() - rest.len(), before, exported, found);
+        }
+        let name = if rest.starts_with('*') { "*" } else { first_name(rest) };
+        let end = at + name.len();
+        let after = self.code[end..].trim_start();
+        let segments = [before, &[name.to_owned()]].concat();
+        if let Some(rest) = after.strip_prefix("::") {
+            return self.tree(self.code.len() - rest.len(), &segments, exported, found);
+        }
+        let segments = if name == "self" && !before.is_empty() { before.to_vec() } else { segments };
+        let alias = after.strip_prefix("as ").map(|rest| first_name(rest.trim_start()));
+        let called = alias.unwrap_or_else(|| segments.last().map_or("", String::as_str)).to_owned();
+        if !name.is_empty() {
+            found.push(Named { at: end, segments, called: Some(called), exported });
         }
     }
+}
 
-    fn expand_name(&self, at: usize, before: &[String], found: &mut Vec<CratePath>) {
-        let name: String = self.code[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        if name.is_empty() {
-            found.push(CratePath { line: self.line_of(at), segments: [before, &["*".to_owned()]].concat() });
-        } else {
-            let segments = [before, std::slice::from_ref(&name)].concat();
-            self.expand(at + name.len(), &segments, found);
+/// The path of a file from the repository's root, with forward slashes.
+pub(crate) fn relative(file: &Path) -> String {
+    file.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("files lie under the root").to_string_lossy().replace('\\', "/")
+}
+
+/// The name that `text` begins with.
+fn first_name(text: &str) -> &str {
+    &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())]
+}
+
+/// The name that `text` ends with.
+fn last_name(text: &str) -> &str {
+    text.rfind(|c: char| !c.is_alphanumeric() && c != '_')
+        .map_or(text, |at| &text[at + text[at..].chars().next().map_or(1, char::len_utf8)..])
+}
+
+/// The items that follow `#[cfg(test)]`, each to its semicolon or closing brace.
+fn items_for_tests(code: &str) -> Vec<Range<usize>> {
+    let item = |(at, mark): (usize, &str)| {
+        let mut depth = 0;
+        for (i, byte) in code.bytes().enumerate().skip(at + mark.len()) {
+            match byte {
+                b'{' | b'(' | b'[' => depth += 1,
+                b'}' | b')' | b']' => depth -= 1,
+                _ => {}
+            }
+            if depth < 0 || depth == 0 && matches!(byte, b';' | b'}') {
+                return at..i + 1;
+            }
         }
-    }
+        at..code.len()
+    };
+    code.match_indices("#[cfg(test)]").map(item).collect()
 }
 
 /// Offsets of the branches of `{a, b::{c, d}}` at its own level.
@@ -180,12 +299,13 @@ fn branches(group: &str) -> Vec<usize> {
     starts
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// All files under `folder`.
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else {
             files.push(path);
         }
     }

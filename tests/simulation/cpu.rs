@@ -15,7 +15,7 @@ fn loads(bubbles: u64, dependent: bool) -> CpuStream {
 }
 
 fn filtered(width: u32, window: u32) -> CpuSpec {
-    CpuSpec { width, window, caches: None, ..CpuSpec::hetero() }
+    CpuSpec { width, window, caches: None, ..CpuSpec::kayiran_2014() }
 }
 
 fn measure(stream: CpuStream, spec: CpuSpec, memory: CpuMemory, instructions: u64) -> CpuResult {
@@ -44,7 +44,7 @@ fn several_memory_instructions_per_cycle_raise_the_bound_to_their_number() {
         CpuStream::List(ListStream::new((0..4096).map(inst).collect()))
     };
     for (memory_per_cycle, bubbles, expected) in [(1, 0, 1.0), (2, 0, 2.0), (3, 0, 3.0), (1, 1, 2.0), (2, 1, 3.0), (3, 7, 3.0)] {
-        let spec = CpuSpec { memory_per_cycle, ..CpuSpec::hetero() };
+        let spec = CpuSpec { memory_per_cycle, ..CpuSpec::kayiran_2014() };
         let result = measure(hits(bubbles), spec, CpuMemory::Ideal, 200_000);
         assert_close(result.ipc(), expected, 1e-3, &format!("{memory_per_cycle} per cycle, {bubbles} bubbles"));
     }
@@ -97,7 +97,7 @@ fn hits_of_the_private_caches_take_their_latencies() {
     };
     // 8 KB fit the L1, 128 KB the L2 and not the L1, 1 MB neither.
     for (lines, latency) in [(64, 2.0), (1024, 10.0), (8192, 310.0)] {
-        let result = measure(chase(lines), CpuSpec::hetero(), CpuMemory::Fixed(300), 200_000);
+        let result = measure(chase(lines), CpuSpec::kayiran_2014(), CpuMemory::Fixed(300), 200_000);
         assert_close(result.ipc(), 1.0 / latency, 1e-2, &format!("{lines} lines"));
     }
 }
@@ -123,8 +123,8 @@ fn passing_cycles_in_closed_form_changes_nothing() {
     };
     for name in ["chase", "loads", "mcf", "hmmer", "namd", "soplex", "swim"] {
         for memory in [CpuMemory::Ideal, CpuMemory::Fixed(7), CpuMemory::Fixed(250)] {
-            let two = CpuSpec { memory_per_cycle: 2, ..CpuSpec::hetero() };
-            for spec in [CpuSpec::hetero(), CpuSpec { caches: None, ..CpuSpec::hetero() }, CpuSpec::ramulator(), two] {
+            let two = CpuSpec { memory_per_cycle: 2, ..CpuSpec::kayiran_2014() };
+            for spec in [CpuSpec::kayiran_2014(), CpuSpec { caches: None, ..CpuSpec::kayiran_2014() }, CpuSpec::ramulator(), two] {
                 let plan = CpuRun { spec, memory, warm: 1001, instructions: 60_000, skip: true };
                 let stepped = CpuRun { skip: false, ..plan.clone() };
                 assert_eq!(run(stream(name), &plan), run(stream(name), &stepped), "{name} {memory:?} {:?}", plan.spec);
@@ -142,7 +142,7 @@ fn every_profile_misses_as_often_as_the_table_says() {
         let warm = 600_000;
         let stream = CpuStream::Profile(ProfileStream::new(&profile, 1, 0));
         let memory = CpuMemory::Fixed(20);
-        let plan = CpuRun { spec: CpuSpec::hetero(), memory, warm, instructions: warm + measured, skip: true };
+        let plan = CpuRun { spec: CpuSpec::kayiran_2014(), memory, warm, instructions: warm + measured, skip: true };
         let result = run(stream, &plan).unwrap();
         let error = result.mpki() / profile.mpki - 1.0;
         assert!(error.abs() < 0.1, "{name}: {:.3} misses per thousand instructions, expected {}", result.mpki(), profile.mpki);
@@ -162,9 +162,9 @@ fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
 
 #[test]
 fn on_dram_too_passing_cycles_in_closed_form_changes_nothing() {
-    for (memory, name) in [("ddr4-2400r", "mcf"), ("gddr5-6000", "swim"), ("gddr5-hetero@5:2", "soplex"), ("gddr5-6g", "namd")] {
+    for (memory, name) in [("ddr4-2400r", "mcf"), ("gddr5-6000", "swim"), ("gddr5-1600@5:2", "soplex"), ("gddr5-6g", "namd")] {
         let stream = || CpuStream::Profile(ProfileStream::new(&builtin_profile(name).unwrap(), 5, 0));
-        for spec in [CpuSpec::hetero(), CpuSpec::ramulator()] {
+        for spec in [CpuSpec::kayiran_2014(), CpuSpec::ramulator()] {
             let memory = CpuMemory::parse(memory).unwrap();
             let plan = CpuRun { spec, memory, warm: 0, instructions: 60_000, skip: true };
             let stepped = CpuRun { skip: false, ..plan.clone() };

@@ -101,6 +101,8 @@ fn peaks(machine: &Machine) -> Peaks {
 
 #[cfg(test)]
 mod tests {
+    use warpshard_config::machine::Mesh;
+
     use super::*;
 
     #[test]
@@ -110,7 +112,9 @@ mod tests {
         // Two schedulers; lines of 128 bytes; 12 slices and channels of 32 bytes at the core's clock; 177.6 GB/s at 650 MHz.
         assert_eq!((peaks.issue, peaks.access_bytes, peaks.noc_bytes, peaks.llc_bytes), (2.0, 128.0, 384.0, 384.0));
         assert!((peaks.dram_bytes * 0.65 - 177.6).abs() < 0.1, "{peaks:?}");
-        let mesh = Machine::load("hetero", &[]).unwrap().machine;
-        assert!(super::peaks(&mesh).noc_bytes > 0.0);
+        let mut mesh = machine;
+        mesh.noc.mesh = Some(Mesh { columns: 6, rows: 5, channel_bytes: 32, ..Mesh::default() });
+        // The bisection of the shorter side, both ways, at a clock of the network that is the core's.
+        assert_eq!(super::peaks(&mesh).noc_bytes, 320.0);
     }
 }

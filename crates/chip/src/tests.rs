@@ -4,21 +4,48 @@ use std::sync::Arc;
 
 use super::{Built, ChipUnit, ShardCut, build};
 use warpshard_base::{LinkId, UnitId};
-use warpshard_config::Machine;
+use warpshard_config::{Machine, Override};
 use warpshard_engine::{Latency, Plan, Turns, Unit, retime};
 use warpshard_model::builtin;
 
 fn plan(machine: &str) -> Plan<ChipUnit> {
+    changed(machine, &[])
+}
+
+fn changed(machine: &str, changes: &[(&str, &str)]) -> Plan<ChipUnit> {
     let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
-    let machine = Machine::load(machine, &[]).unwrap().machine;
+    let changes: Vec<Override> = changes.iter().map(|(key, value)| Override::new(*key, *value)).collect();
+    let machine = Machine::load(machine, &changes).unwrap().machine;
     let Built { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
     plan
 }
 
+/// The changes that put the SMs of `m2090`, two to a router, and two CPU cores on a mesh.
+const MESH: [(&str, &str); 15] = [
+    ("noc.topology", "mesh"),
+    ("noc.mesh.columns", "4"),
+    ("noc.mesh.rows", "4"),
+    ("noc.mesh.stages", "3"),
+    ("noc.mesh.vcs", "4"),
+    ("noc.mesh.buffers", "4"),
+    ("noc.mesh.channel_bytes", "32 B"),
+    ("noc.mesh.header_bytes", "8 B"),
+    (
+        "noc.mesh.placement",
+        r#"["gpu", "gpu", "gpu", "gpu", "mem", "mem", "mem", "cpu", "cpu", "mem", "mem", "mem", "gpu", "gpu", "gpu", "gpu"]"#,
+    ),
+    ("cpu.count", "2"),
+    ("cpu.clock", "2600 MHz"),
+    ("cpu.width", "3"),
+    ("cpu.memory_per_cycle", "1"),
+    ("cpu.window", "128"),
+    ("cpu.line_bytes", "128 B"),
+];
+
 #[test]
 fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
-    for machine in ["v100", "m2090", "hetero"] {
-        let plan = plan(machine);
+    for (machine, changes) in [("v100", &[] as &[(&str, &str)]), ("m2090", &[]), ("m2090", &MESH)] {
+        let plan = changed(machine, changes);
         let retiming = retime(&plan).unwrap();
         let turns = Turns::in_halves(&plan, &retiming, 2).unwrap();
         for (unit, group) in plan.units.iter().zip(&turns.group_of) {

@@ -49,7 +49,7 @@ impl Default for PrivateCaches {
 impl CpuSpec {
     /// The core of Table I of Kayiran et al., MICRO 2014: 3-wide, 128 entries, L1 32 KB 4-way 2 cycles, L2 256 KB 8-way 8 cycles.
     /// The table gives no numbers of MSHRs; 16 and 32 are ours, more than a window of loads with usual miss rates fills.
-    pub fn hetero() -> Self {
+    pub fn kayiran_2014() -> Self {
         let cache = |bytes: u32, ways: u32, mshrs: u32| Cache {
             sets: bytes / LINE_BYTES as u32 / ways,
             ways,

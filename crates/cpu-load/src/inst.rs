@@ -1,8 +1,6 @@
-//! Memory instructions of a CPU core, and the streams that yield them.
+//! Memory instructions of a CPU core.
 
 use warpshard_base::Addr;
-
-use super::{ProfileStream, TraceStream};
 
 /// What a memory instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -26,60 +24,4 @@ pub struct CpuInst {
     pub op: CpuOp,
     /// Whether a load's address needs the data of the dependent load before it, as in a pointer chase.
     pub dependent: bool,
-}
-
-/// An endless stream of instructions.
-#[derive(Debug, warpshard_state::State)]
-pub enum CpuStream {
-    /// A recorded trace, wrapped.
-    Trace(TraceStream),
-    /// A profile.
-    Profile(ProfileStream),
-    /// A short list, repeated.
-    List(ListStream),
-}
-
-impl CpuStream {
-    /// The next memory instruction.
-    #[inline]
-    pub fn next_inst(&mut self) -> CpuInst {
-        match self {
-            Self::Trace(stream) => stream.next_inst(),
-            Self::Profile(stream) => stream.next_inst(),
-            Self::List(stream) => stream.next_inst(),
-        }
-    }
-
-    /// Why the stream broke off after it was opened (its file was changed meanwhile), as a message for the user. A broken
-    /// stream yields instructions without memory accesses.
-    pub fn failure(&self) -> Option<&str> {
-        match self {
-            Self::Trace(stream) => stream.failure(),
-            Self::Profile(_) | Self::List(_) => None,
-        }
-    }
-}
-
-/// A list of instructions, repeated for ever.
-#[derive(Clone, Debug, warpshard_state::State)]
-pub struct ListStream {
-    list: Vec<CpuInst>,
-    next: usize,
-}
-
-impl ListStream {
-    /// Repeats `list`.
-    ///
-    /// # Panics
-    /// When the list is empty.
-    pub fn new(list: Vec<CpuInst>) -> Self {
-        assert!(!list.is_empty(), "an empty list of instructions");
-        Self { list, next: 0 }
-    }
-
-    fn next_inst(&mut self) -> CpuInst {
-        let inst = self.list[self.next];
-        self.next = if self.next + 1 == self.list.len() { 0 } else { self.next + 1 };
-        inst
-    }
 }

@@ -9,13 +9,15 @@ mod mix;
 mod profile;
 mod profile_file;
 mod profiles;
+mod stream;
 mod trace;
 mod trace_line;
 
-pub use inst::{CpuInst, CpuOp, CpuStream, ListStream};
+pub use inst::{CpuInst, CpuOp};
 pub use mix::{CpuMix, builtin_mixes};
 pub use profile::ProfileStream;
 pub use profile_file::{CpuProfile, FarAccesses, ProfileError};
 pub use profiles::{builtin_profile, builtin_profiles};
+pub use stream::{CpuStream, ListStream};
 pub use trace::{CpuTrace, TraceStream};
 pub use warpshard_trace::TraceError;

@@ -105,7 +105,7 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
 
 #[test]
 fn nothing_depends_on_how_the_span_is_cut() {
-    let unfiltered = CpuSpec::hetero();
+    let unfiltered = CpuSpec::kayiran_2014();
     for name in ["mixed", "mcf", "gromacs", "lbm", "xalan"] {
         for spec in [unfiltered.clone(), CpuSpec { caches: None, ..unfiltered.clone() }, CpuSpec::ramulator()] {
             let expected = simulate(name, &spec, Spans::Each);

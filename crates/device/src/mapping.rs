@@ -252,13 +252,13 @@ mod tests {
         assert_eq!(u32::from(at(13).bank), organisation.bank(0, 0, 1));
         assert_eq!(at(15).row, 1);
         // Neither bank groups nor pseudo channels: the column is whole again.
-        let map = mapping("RoBaCoBgPcCo1", "gddr5-hetero", 1).unwrap();
-        assert_eq!(map, mapping("RoBaCo", "gddr5-hetero", 1).unwrap());
+        let map = mapping("RoBaCoBgPcCo1", "gddr5-1600", 1).unwrap();
+        assert_eq!(map, mapping("RoBaCo", "gddr5-1600", 1).unwrap());
     }
 
     #[test]
     fn addresses_beyond_the_device_are_rows_of_their_own() {
-        let map = mapping("RoBaCo", "gddr5-hetero", 1).unwrap();
+        let map = mapping("RoBaCo", "gddr5-1600", 1).unwrap();
         let low = map.locate_beyond(Addr(0x1234_5678));
         let high = map.locate_beyond(Addr(1 << 40 | 0x1234_5678));
         assert_eq!((low.bank, low.column), (high.bank, high.column));

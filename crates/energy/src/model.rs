@@ -199,3 +199,15 @@ impl Model {
         outcome.intervals.iter().zip(&counts).map(|(row, counts)| (row.cycle, self.breakdown(counts))).collect()
     }
 }
+
+impl EnergySet {
+    /// The energy of a whole run of `machine`, at the voltage that the machine names.
+    pub fn breakdown(&self, outcome: &Outcome, machine: &Machine) -> Breakdown {
+        self.breakdown_of(&Counts::of(outcome), machine)
+    }
+
+    /// The energy of what was counted: a run, an interval, or the difference of two states of a run.
+    pub fn breakdown_of(&self, counts: &Counts, machine: &Machine) -> Breakdown {
+        Model::new(self.clone(), machine).breakdown(counts)
+    }
+}

@@ -8,12 +8,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use warpshard_config::Machine;
 use warpshard_configs::{File, Files, Kind};
-use warpshard_stats::Outcome;
 
 use super::error::EnergyError;
-use super::{Breakdown, Counts, Model};
 
 /// The names of the built-in sets.
 pub fn builtin_sets() -> impl Iterator<Item = &'static str> {
@@ -254,15 +251,5 @@ impl EnergySet {
         self.llc.visit(&mut |key, value| see("llc.", key, value));
         self.dram.visit(&mut |key, value| see("dram.", key, value));
         self.board.visit(&mut |key, value| see("board.", key, value));
-    }
-
-    /// The energy of a whole run of `machine`, at the voltage that the machine names.
-    pub fn breakdown(&self, outcome: &Outcome, machine: &Machine) -> Breakdown {
-        self.breakdown_of(&Counts::of(outcome), machine)
-    }
-
-    /// The energy of what was counted: a run, an interval, or the difference of two states of a run.
-    pub fn breakdown_of(&self, counts: &Counts, machine: &Machine) -> Breakdown {
-        Model::new(self.clone(), machine).breakdown(counts)
     }
 }

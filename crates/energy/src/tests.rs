@@ -1,6 +1,7 @@
 //! The laws from counts to joules, by cases that are worked out by hand.
 
 use warpshard_config::Machine;
+use warpshard_config::machine::Mesh;
 
 use super::*;
 
@@ -105,7 +106,9 @@ fn caches_and_memory_pay_by_the_bytes_that_they_move() {
     close(model.joules(Event::Crossbar), 320e-12);
     let fermi = Model::new(model.set.clone(), &Machine::load("m2090", &[]).unwrap().machine);
     close(fermi.joules(Event::L1Read), (8.0 + 256.0) * 1e-12);
-    let mesh = Model::new(model.set, &Machine::load("hetero", &[]).unwrap().machine);
+    let mut mesh = Machine::load("m2090", &[]).unwrap().machine;
+    mesh.noc.mesh = Some(Mesh { channel_bytes: 32, ..Mesh::default() });
+    let mesh = Model::new(model.set, &mesh);
     close(mesh.joules(Event::Hop), 7.0 * 32.0 * 1e-12);
 }
 

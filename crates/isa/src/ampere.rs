@@ -1,6 +1,8 @@
 //! What Ampere (binary versions 80 and 86) added to Turing; Hopper keeps all of it.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Sp, names: &["HMNMX2"] },

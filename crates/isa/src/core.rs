@@ -1,6 +1,8 @@
 //! Opcodes that every generation has, in the same class.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 /// Opcodes that do two half-precision operations per lane, so that their initiation interval is half that of their class.
 pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2"];

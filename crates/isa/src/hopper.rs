@@ -4,7 +4,9 @@
 //! replace some of Ampere's (VIADD for IADD3, VIMNMX for IMNMX, REDG for RED) have the class of those. Instructions of warp groups and of the
 //! tensor memory accelerator are missing.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Int, names: &["VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3"] },

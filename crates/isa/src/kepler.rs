@@ -3,7 +3,9 @@
 //! Branches and textures are in the integer pipe's class, as on Pascal. Its LD and ST are those of the core, whose
 //! the address decides between global memory and the windows of shared and local memory.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Sp, names: &["FCMP", "FSWZ", "RRO"] },

@@ -8,27 +8,21 @@
 
 mod ampere;
 mod core;
+mod group;
 mod guess;
 mod hopper;
 mod kepler;
 mod memory;
+mod opcode;
 mod pascal;
 mod turing;
 mod volta;
 
 pub use self::guess::guess;
-pub use self::memory::{MemRow, image, width_of};
+pub use self::memory::{image, width_of};
+pub use self::opcode::{MemRow, Opcode};
 
-use warpshard_workload::OpClass;
-
-/// Opcodes of one class.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    /// The class of every opcode below.
-    class: OpClass,
-    /// Opcode names.
-    names: &'static [&'static str],
-}
+use self::group::Group;
 
 /// A family of binary versions that share an opcode table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,17 +39,6 @@ pub enum Generation {
     Ampere,
     /// Binary version 90.
     Hopper,
-}
-
-/// What the tables know about an opcode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opcode {
-    /// Resource class.
-    pub class: OpClass,
-    /// What it does to memory, if it does; the width comes from the mnemonic.
-    pub mem: Option<MemRow>,
-    /// Two operations per lane, as HADD2 has.
-    pub packed_half: bool,
 }
 
 impl Generation {
@@ -138,6 +121,8 @@ impl Generation {
 
 #[cfg(test)]
 mod tests {
+    use warpshard_workload::OpClass;
+
     use super::*;
 
     #[test]

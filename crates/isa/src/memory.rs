@@ -2,18 +2,7 @@
 
 use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
 
-use super::Opcode;
-
-/// The memory side of an opcode, as far as its name says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemRow {
-    /// The opcode.
-    pub name: &'static str,
-    /// Which memory.
-    pub space: MemSpace,
-    /// Load, store or atomic.
-    pub kind: MemKind,
-}
+use super::opcode::{MemRow, Opcode};
 
 const fn row(name: &'static str, space: MemSpace, kind: MemKind) -> MemRow {
     MemRow { name, space, kind }

@@ -3,7 +3,9 @@
 //! Branches and textures are in the integer pipe's class: the shared core of Pascal has no units of their own for them,
 //! and Accel-Sim times them as integer operations.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Sp, names: &["RRO", "FCMP"] },

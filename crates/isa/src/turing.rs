@@ -1,6 +1,8 @@
 //! What Turing (binary version 75) added to Volta; Ampere keeps all of it.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 pub(super) const SINCE_TURING: &[Group] = &[
     Group { class: OpClass::Tensor, names: &["BMMA", "IMMA"] },

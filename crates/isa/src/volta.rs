@@ -1,6 +1,8 @@
 //! What Volta (binary version 70) added, and what of it all later generations keep.
 
-use super::{Group, OpClass};
+use warpshard_workload::OpClass;
+
+use super::group::Group;
 
 /// Volta and later: branch, texture and matrix units, immediate forms of half precision.
 pub(super) const SINCE_VOLTA: &[Group] = &[

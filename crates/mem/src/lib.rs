@@ -8,9 +8,7 @@ pub mod llc;
 mod partition;
 mod ports;
 mod slice_port;
-mod stalls;
 mod warm;
 
-pub use partition::{Left, Partition, PartitionDecision};
+pub use partition::{Left, Partition, PartitionDecision, StallCounts};
 pub use ports::{PartitionPorts, arrival_capacity};
-pub use stalls::StallCounts;

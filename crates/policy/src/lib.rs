@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod common;
+mod policy;
 pub mod registry;
 pub mod sharing;
 pub mod testing;

@@ -68,13 +68,13 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "cycle,controller,sm,name,value,reason\n\
-        0,cd_search,0,owner,0,even\n\
-        0,cd_search,1,owner,1,even\n\
-        0,cd_search,2,owner,1,even\n\
-        500,cd_search,2,power,1,sample\n\
-        900,cd_search,2,owner,0,found\n\
-        900,cd_search,2,power,2,found\n\
-        900,cd_search,1,power,0,found\n";
+        0,shares,0,owner,0,even\n\
+        0,shares,1,owner,1,even\n\
+        0,shares,2,owner,1,even\n\
+        500,shares,2,power,1,sample\n\
+        900,shares,2,owner,0,found\n\
+        900,shares,2,power,2,found\n\
+        900,shares,1,power,0,found\n";
 
     #[test]
     fn sms_that_are_paused_gated_or_given_away_are_not_active() {

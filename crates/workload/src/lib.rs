@@ -11,11 +11,13 @@ pub mod phases;
 mod spread;
 mod stream;
 mod used;
+mod used_line;
 mod workload;
 
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use mix::{MixError, Part, mix};
 pub use spread::{Nothing, for_gpus};
 pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
-pub use used::{Touch, UsedLine, UsedLines, count_classes, touches};
+pub use used::{Touch, UsedLines, count_classes, touches};
+pub use used_line::UsedLine;
 pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass};
+use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass, UsedLine};
 use warpshard_base::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask};
 
 /// Bytes of the window of generic addresses that is local memory, at most; nothing else lies there.
@@ -86,17 +86,6 @@ pub fn count_classes(program: &CtaProgram, classes: &mut [u64; OpClass::COUNT]) 
     for warp in &program.warps {
         warp.read().for_each(|inst| classes[program.code[inst.index as usize].class as usize] += 1);
     }
-}
-
-/// A line of device memory that was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsedLine {
-    /// Its address.
-    pub addr: Addr,
-    /// The bytes of each sector that are known: all that were read, and those that were written.
-    pub bytes: SectorBytes,
-    /// The sectors that were written.
-    pub written: SectorMask,
 }
 
 /// The lines that were used last, as many as are of interest at most.

@@ -30,8 +30,8 @@ fn machines_that_name_their_device_need_one_key() {
         ("p100", "hbm2-2000"),
         ("m2090", "gddr5-fermi"),
         ("gtx480", "gddr5-fermi"),
-        ("hetero", "gddr5-hetero"),
-        ("hetero-small", "gddr5-hetero"),
+        ("hetero", "gddr5-1600"),
+        ("hetero-small", "gddr5-1600"),
     ] {
         let machine = load(name, &[STANDARD]).unwrap_or_else(|error| panic!("{error}"));
         let control = machine.mem.dram.control.as_ref().unwrap();

@@ -3,7 +3,7 @@
 use super::super::machine::{Allocate, Cache, Machine, Mem, SetIndex, Sm, WriteMiss};
 use super::super::quantity::Bytes;
 use super::super::value::Value;
-use super::Checker;
+use super::checker::Checker;
 use warpshard_base::{LINE_BYTES, SECTOR_BYTES};
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {

@@ -1,7 +1,7 @@
 //! Checks of the CPU cores.
 
 use super::super::machine::Machine;
-use super::Checker;
+use super::checker::Checker;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let Some(cpu) = &machine.cpu else {

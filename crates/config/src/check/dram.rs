@@ -2,7 +2,7 @@
 
 use super::super::dram::DramControl;
 use super::super::machine::{Dram, Machine};
-use super::Checker;
+use super::checker::Checker;
 use warpshard_device::mapping::Mapping;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {

@@ -2,7 +2,7 @@
 
 use super::super::machine::Machine;
 use super::super::resolve::Setting;
-use super::Checker;
+use super::checker::Checker;
 use warpshard_base::{Frequency, TimeBase};
 
 /// Keys of what a packet between GPUs carries, which hubs pass on as it is.

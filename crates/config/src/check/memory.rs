@@ -3,7 +3,7 @@
 use super::super::machine::Mem;
 use super::super::quantity::Bytes;
 use super::super::value::Value;
-use super::Checker;
+use super::checker::Checker;
 use warpshard_protocol::PartitionHash;
 
 pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {

@@ -2,7 +2,7 @@
 
 use super::super::machine::{Crossbar, Machine, Mesh};
 use super::super::placement::Placement;
-use super::Checker;
+use super::checker::Checker;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(mesh) = &machine.noc.mesh {

@@ -2,7 +2,7 @@
 
 use super::super::machine::{Cache, CoreStyle, GpuKind, Machine, Sm};
 use super::super::routes::Routes;
-use super::Checker;
+use super::checker::Checker;
 use warpshard_base::LINE_BYTES;
 
 /// Lines of a cache are numbered with 16 bits.

@@ -1,7 +1,7 @@
 //! Checks of an SM.
 
 use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm};
-use super::Checker;
+use super::checker::Checker;
 use warpshard_base::WARP_SIZE;
 
 pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {

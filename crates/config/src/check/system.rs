@@ -3,7 +3,7 @@
 use super::super::machine::Machine;
 use super::super::routes::Routes;
 use super::super::system::{LinkSet, LinkTopology, System};
-use super::Checker;
+use super::checker::Checker;
 
 /// Links of the longest path: packets name the link of their path in three bits.
 const MOST_HOPS: u32 = 8;

@@ -5,7 +5,7 @@ macro_rules! cache_keys {
     ($list:ident, $table:literal, $option:literal, |$machine:ident| $cache:expr $(, .when($flag:literal, $value:literal))?) => {
         pub(super) const $list: &[$crate::keys::Key] = {
             use $crate::choices::Words;
-            use $crate::keys::{Field, Key};
+            use $crate::keys::declaration::{Field, Key};
             use $crate::machine::{Allocate, Replacement, SetIndex, WriteMiss, WritePolicy};
             use $crate::value::Kind;
             macro_rules! member {

@@ -3,7 +3,7 @@
 use super::super::cpu::PrivateCaches;
 use super::super::machine::{Cpu, Machine};
 use super::super::value::Kind;
-use super::{Field, Key};
+use super::declaration::{Field, Key};
 
 fn cpu(machine: &mut Machine) -> &mut Cpu {
     machine.cpu.get_or_insert_default()

@@ -4,7 +4,7 @@ use super::super::choices::Words;
 use super::super::dram::{DramControl, DramPage};
 use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 use warpshard_device::standard::{STANDARDS, Standard};
 
 const CONTROLLER: &str = "mem.dram.controller";

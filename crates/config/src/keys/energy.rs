@@ -1,7 +1,7 @@
 //! Keys of what the energy of a machine is computed with.
 
 use super::super::value::Kind;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!(

@@ -3,7 +3,7 @@
 use super::super::choices::Words;
 use super::super::machine::{Sharing, Switch, UnderWay};
 use super::super::value::Kind;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!("name", Kind::Text, "The machine's name, as reports print it.", |m| m.name),

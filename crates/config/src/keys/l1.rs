@@ -4,7 +4,7 @@ use super::super::choices::Words;
 use super::super::machine::{Cache, Machine, Prefetch, UnifiedL1};
 use super::super::value::Kind;
 use super::cache::cache_keys;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Banks of four bytes.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),

@@ -4,7 +4,7 @@ use super::super::choices::Words;
 use super::super::machine::MemcpyWarms;
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 use warpshard_protocol::PartitionHash;
 
 pub(super) const KEYS: &[Key] = &[

@@ -4,7 +4,7 @@ use super::super::choices::Words;
 use super::super::machine::{Arbiter, Crossbar, Machine, Mesh, Topology};
 use super::super::seat::Seat;
 use super::super::value::{Kind, Value};
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 fn mesh(machine: &mut Machine) -> &mut Mesh {
     machine.noc.mesh.get_or_insert_default()

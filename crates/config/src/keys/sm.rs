@@ -3,7 +3,7 @@
 use super::super::choices::Words;
 use super::super::machine::{Allocation, CoreStyle, Machine, SimpleCache, WarpOrder};
 use super::super::value::Kind;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 /// A fixed time that a miss of a small cache takes.
 const MISS: Kind = Kind::Cycles("core", 1, 4096);

@@ -4,7 +4,7 @@ use super::super::choices::Words;
 use super::super::machine::Machine;
 use super::super::system::{Launch, LinkSet, LinkTopology, Placing, System, Wire};
 use super::super::value::{Kind, Value};
-use super::{Field, Key};
+use super::declaration::{Field, Key};
 
 fn system(machine: &mut Machine) -> &mut System {
     machine.system.get_or_insert_default()

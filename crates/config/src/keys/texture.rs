@@ -2,7 +2,7 @@
 
 use super::super::machine::{Machine, TextureCache};
 use super::super::value::Kind;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     Key::new(

@@ -1,7 +1,7 @@
 //! Keys of the execution units: how many of each kind, and the timing of each class of instruction.
 
 use super::super::value::Kind;
-use super::{Field, Key, key};
+use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.units.sp", Kind::Count(1, 16), "Single-precision units.", |m| m.gpu.sm.units.sp).option("-gpgpu_num_sp_units"),

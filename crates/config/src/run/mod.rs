@@ -5,9 +5,11 @@
 
 mod file;
 mod kernels;
+mod setting;
 
 pub use file::{RunFile, Workload};
 pub use kernels::KernelSelection;
+pub use setting::SettingError;
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,22 +65,6 @@ pub enum Epoch {
     Auto,
     /// This many core cycles, at least 1.
     Cycles(u64),
-}
-
-/// Why a text is not the setting that was expected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}; expected {expected}")]
-pub struct SettingError {
-    /// What is wrong.
-    pub message: String,
-    /// What the setting takes.
-    pub expected: &'static str,
-}
-
-impl SettingError {
-    fn new(message: impl Into<String>, expected: &'static str) -> Self {
-        Self { message: message.into(), expected }
-    }
 }
 
 impl FromStr for Threads {

@@ -108,8 +108,8 @@ pub(super) const GDDR5_FERMI: Standard = Standard {
 };
 
 /// The GDDR5 of the CPU+GPU chip in Kayiran et al., Managing GPU Concurrency in Heterogeneous Architectures, MICRO 2014.
-pub(super) const GDDR5_HETERO: Standard = Standard {
-    name: "gddr5-hetero",
+pub(super) const GDDR5_1600: Standard = Standard {
+    name: "gddr5-1600",
     summary: "GDDR5 at 800 MHz of the CPU+GPU chip, 8 banks without groups",
     source: "Kayiran et al., MICRO 2014, Table I; what it leaves open (write latency, tRTP, widths, refresh) from GPGPU-Sim's GDDR5",
     clock_ps: 1250,

@@ -1,7 +1,7 @@
 //! Cache building blocks: tags with sector states, MSHRs, and the access path that combines them under the configured policies.
 //!
 //! Finding a line: `directory`, `packed`, `hashed`, `index`. Which line makes room: `replacement`. The state of a line: `sectors`,
-//! `tag_lines`, `tags`. What an access does: `data`, and `write` with the table of the write policies. What is under way: `mshr`,
+//! `tag_lines`, `tags`. What an access does: `data`, `data_write`, and `write`, the table of the write policies. What is under way: `mshr`,
 //! `down`. What is fetched in advance: `prefetch`.
 //!
 //! The semantics are those of GPGPU-Sim's `gpu-cache.cc` (tag array, MSHR table, data cache), on fixed arrays: nothing is
@@ -10,11 +10,13 @@
 
 mod access;
 mod data;
+mod data_write;
 mod directory;
 mod down;
 mod hashed;
 mod hints;
 mod index;
+mod lookup;
 mod mshr;
 mod packed;
 mod prefetch;
@@ -30,9 +32,10 @@ pub use access::{Access, Answer, FailReason, Outcome, Status, Waiter};
 pub use data::DataCache;
 pub use down::{Down, DownKind, segment};
 pub use index::set_index;
+pub use lookup::{Evicted, Lookup, Probe};
 pub use mshr::Mshr;
 pub use prefetch::{LoadAt, PrefetchCounters, Prefetched, Prefetcher, Wanted};
-pub use tags::{Evicted, Lookup, Probe, TagArray};
+pub use tags::TagArray;
 
 /// What an access does to the bytes it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -71,12 +71,15 @@ mod tests {
     proptest! {
         #[test]
         fn the_prepared_sets_are_those_of_the_function(
-            name in prop::sample::select(vec!["v100", "rtx2060", "gtx480", "k20x", "tiny", "hetero"]),
+            (name, partitions) in prop::sample::select(vec![
+                ("v100", None), ("rtx2060", None), ("gtx480", None), ("k20x", None), ("tiny", None), ("m2090", Some(8)),
+            ]),
             index in prop::sample::select(vec![SetIndex::Linear, SetIndex::Ipoly, SetIndex::Fermi]),
             size in 5u32..7,
             addrs in prop::collection::vec(any::<u64>(), 1..50),
         ) {
-            let machine = Machine::load(name, &[]).unwrap().machine;
+            let mut machine = Machine::load(name, &[]).unwrap().machine;
+            machine.mem.map.partitions = partitions.unwrap_or(machine.mem.map.partitions);
             let map = machine.mem.map.of_gpu();
             let cache = Cache { sets: 1 << size, index, ..machine.mem.llc };
             let sets = Sets::new(&LocalMap::new(&map), &cache);

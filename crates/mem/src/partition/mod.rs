@@ -7,6 +7,7 @@
 //! Each slice, and the DRAM arbiter, has a next cycle with work and is not visited before. Invariant:
 //! everything that could create work earlier (a message, data, a freed slot) moves that cycle forward.
 
+mod stalls;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -26,8 +27,9 @@ use super::dram_arbiter::{DramArbiter, Places};
 use super::llc::{LlcKernelCounters, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
-use super::stalls::StallCounts;
 use super::warm;
+
+pub use stalls::StallCounts;
 
 /// The channel, whatever its kind, in an expression.
 macro_rules! each {

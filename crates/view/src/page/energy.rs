@@ -3,7 +3,7 @@
 use warpshard_report::text::{joules, percent};
 
 use super::super::series::Series;
-use super::Data;
+use super::data::Data;
 use super::draw::{Bar, Layer, bars, colour, stacked};
 use super::figure::{Figure, Part, number};
 use super::time::texts;

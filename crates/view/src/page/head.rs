@@ -5,7 +5,7 @@ use serde::Serialize;
 use warpshard_report::text::{count, joules, percent, seconds, si};
 
 use super::super::RunFolder;
-use super::Data;
+use super::data::Data;
 
 /// A number that stands alone.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use warpshard_report::text::{count, counted, demangled};
 
-use super::Data;
+use super::data::Data;
 use super::draw::{Lane, Span, colour, lanes};
 use super::figure::{Figure, Part, number};
 

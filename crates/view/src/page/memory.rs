@@ -5,7 +5,7 @@ use serde_json::Value;
 use warpshard_report::text::{count, percent, si};
 
 use super::super::series::{Series, ratios};
-use super::Data;
+use super::data::Data;
 use super::draw::{Bar, Layer, colour, columns, lines};
 use super::figure::{Figure, Part, number};
 use super::time::texts;

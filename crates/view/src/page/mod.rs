@@ -4,6 +4,7 @@
 //! that a page stays small whatever the number of kernels and intervals.
 
 mod counters;
+mod data;
 mod draw;
 mod energy;
 mod figure;
@@ -17,38 +18,10 @@ mod timeline;
 use serde::Serialize;
 
 use warpshard_report::html::render;
-use warpshard_report::timeline::Record;
 
-use super::series::{Fold, Series};
-use super::{ReadError, RunFolder, timeline_of};
+use super::{ReadError, RunFolder};
+use data::Data;
 use figure::Part;
-
-/// The most steps of a picture over time.
-const STEPS: usize = 240;
-
-/// What a page is made from.
-struct Data<'a> {
-    run: &'a RunFolder,
-    series: Option<Series>,
-    power: Option<Series>,
-    timeline: Vec<Record>,
-}
-
-impl<'a> Data<'a> {
-    fn read(run: &'a RunFolder) -> Result<Self, ReadError> {
-        Ok(Self {
-            run,
-            series: Series::of(run, "intervals.csv", Fold::Sum, STEPS)?,
-            power: Series::of(run, "power.csv", Fold::Mean, STEPS)?,
-            timeline: timeline_of(run)?,
-        })
-    }
-
-    /// Core cycles per second of the simulated machine.
-    fn hertz(&self) -> f64 {
-        self.run.stats.number(&["core_khz"]).unwrap_or(0.0) * 1000.0
-    }
-}
 
 #[derive(Serialize)]
 struct Page {

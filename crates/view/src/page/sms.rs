@@ -5,7 +5,7 @@ use serde_json::Value;
 use warpshard_report::text::percent;
 
 use super::super::series::L1;
-use super::Data;
+use super::data::Data;
 use super::draw::{Tile, tiles};
 use super::figure::{Figure, Part, number};
 

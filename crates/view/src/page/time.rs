@@ -3,7 +3,7 @@
 use warpshard_report::text::{count, percent};
 
 use super::super::series::{Series, ratios};
-use super::Data;
+use super::data::Data;
 use super::draw::{Bar, Layer, bars, colour, lines, stacked};
 use super::figure::{Figure, Part, number};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpshard_report::text::{count, counted};
 use warpshard_report::timeline::{Record, first_sm};
 
-use super::Data;
+use super::data::Data;
 use super::draw::{Layer, colour, lines};
 use super::figure::{Figure, Part, number};
 use super::time::texts;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::proto::Fact;
-use super::{Event, Kind, RunFolder, Writer};
+use super::super::RunFolder;
+use super::proto::{Event, Fact, Kind};
+use super::writer::Writer;
 use warpshard_report::text::demangled;
 use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, CtaSpan, SmActivity, WarpChange};
 

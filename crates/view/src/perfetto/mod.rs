@@ -7,6 +7,7 @@
 
 mod activity;
 mod proto;
+mod writer;
 
 use std::collections::BTreeMap;
 
@@ -14,68 +15,11 @@ use serde_json::Value;
 
 use super::series::{Fold, Series, ratios};
 use super::{ReadError, RunFolder, timeline_of};
-use proto::{Event, Fact, Kind, Trace, Track};
+use proto::{Event, Fact, Kind};
 use warpshard_report::text::demangled;
 use warpshard_report::timeline::Record;
 use warpshard_stats::activity::Activity;
-
-/// The track that all others belong to.
-const RUN: u64 = 1;
-
-/// A trace that is being written.
-struct Writer {
-    trace: Trace,
-    tracks: u64,
-    nanoseconds_per_cycle: f64,
-}
-
-impl Writer {
-    /// A trace with a track for the run.
-    fn new(run: &RunFolder) -> Self {
-        let mut writer = Self { trace: Trace::default(), tracks: RUN, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
-        let name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
-        writer.trace.track(&Track { uuid: RUN, name: &name, process: Some(&name), ..Track::default() });
-        writer
-    }
-
-    /// A new track under the run; `unit` makes it one of a counter.
-    fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
-        self.track_of(RUN, name, unit)
-    }
-
-    /// A new track under another one.
-    fn track_of(&mut self, parent: u64, name: &str, unit: Option<&str>) -> u64 {
-        self.tracks += 1;
-        self.trace.track(&Track { uuid: self.tracks, name, parent: Some(parent), unit, process: None });
-        self.tracks
-    }
-
-    fn event(&mut self, cycle: f64, event: &Event<'_>) {
-        self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
-    }
-
-    /// A slice from one core cycle to another.
-    fn slice(&mut self, track: u64, (begin, end): (f64, f64), name: &str, facts: Vec<(&str, Fact)>) {
-        self.event(begin, &Event { kind: Kind::SliceBegin, track, name: Some(name), value: None, facts });
-        self.event(end, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
-    }
-
-    /// A counter that has each value from the end of the step before to that of its own.
-    fn counter(&mut self, name: &str, unit: &str, ends: &[f64], values: &[Option<f64>]) {
-        let track = self.track(name, Some(unit));
-        let mut begin = 0.0;
-        let mut before = None;
-        for (end, value) in ends.iter().zip(values) {
-            let value = value.unwrap_or(0.0);
-            // Equal values make no point of their own.
-            if before != Some(value) {
-                self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
-            }
-            (begin, before) = (*end, Some(value));
-        }
-        self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(0.0), facts: Vec::new() });
-    }
-}
+use writer::{Writer, seconds_of_a_cycle};
 
 /// The trace of a run, with what was recorded of its units while it ran.
 ///
@@ -97,7 +41,7 @@ pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadErr
             writer.counter(&name, "W", &power.ends, &values);
         }
     }
-    Ok(writer.trace.into_bytes())
+    Ok(writer.into_bytes())
 }
 
 /// What a slice carries.
@@ -170,11 +114,6 @@ fn counters(run: &RunFolder, series: &Series, writer: &mut Writer) {
     for (name, counter) in [("requests", "request_net.packets"), ("replies", "reply_net.packets")] {
         rate(name, "packets/cycle", series.sum(&[counter]), &lengths);
     }
-}
-
-/// Seconds of a core cycle.
-fn seconds_of_a_cycle(run: &RunFolder) -> f64 {
-    1e-3 / run.stats.number(&["core_khz"]).filter(|khz| *khz > 0.0).unwrap_or(1e6)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::store::Held;
+use super::word::MASK_FOLLOWS;
 
 /// Least words of a part that is not the last. A warp's instructions under way fit many times.
 pub(super) const PART_WORDS: usize = 16 << 10;
@@ -34,7 +35,7 @@ impl Parts {
         let mut words = vec![self.len];
         if !self.list[number].held.read(&mut words) {
             let end = self.list.get(number + 1).map_or(self.len, |next| next.before);
-            words.extend((self.list[number].before..end).flat_map(|_| [super::MASK_FOLLOWS, 0]));
+            words.extend((self.list[number].before..end).flat_map(|_| [MASK_FOLLOWS, 0]));
         }
         words.into()
     }

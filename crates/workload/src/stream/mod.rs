@@ -10,6 +10,7 @@
 
 mod long;
 mod store;
+mod word;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -20,11 +21,7 @@ use warpshard_base::{LaneMask, prefetch};
 
 use long::{ODD, PART_WORDS, Part, Parts, Window};
 use store::Store;
-
-const INDEX_MASK: u32 = 0x00ff_ffff;
-const FORM_SHIFT: u32 = 24;
-const MASK_SHIFT: u32 = 31;
-const MASK_FOLLOWS: u32 = 1 << MASK_SHIFT;
+use word::{FORM_SHIFT, INDEX_MASK, MASK_FOLLOWS, MASK_SHIFT};
 
 /// How the addresses of an access are written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]

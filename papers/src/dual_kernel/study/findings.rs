@@ -1,7 +1,7 @@
 //! Figures of the runs, beside the thesis': means are over benchmarks, each with the same weight.
 
 use super::figures::{Figures, Point};
-use super::published::{Configuration, Of, Quantity, Scheme, published};
+use super::published::{Configuration, Of, Quantity, SCHEMES, Scheme, published};
 use warpshard_report::bars::{Bars, Group as BarGroup};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::Value;
@@ -151,7 +151,7 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
         "task ends, us",
     ]);
     for bound in &published().own.parameters.bounds {
-        for scheme in super::SCHEMES {
+        for scheme in SCHEMES {
             let of = |of: &dyn Fn(&Figures) -> Option<f64>| shown(results.mean(scheme, *bound, of));
             if results.points.iter().all(|point| point.of(scheme, *bound).is_none()) {
                 continue;

@@ -23,11 +23,8 @@ use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use figures::{Cell, Figures, Point};
 use findings::Results;
-use published::{Benchmark, Configuration, Scheme, benchmarks, published};
+use published::{Benchmark, Configuration, SCHEMES, Scheme, benchmarks, published};
 use task::{Alone, Preempted, Setup, Stratum, TaskAlone, Times};
-
-/// The schemes, in the order of the tables. Chimera with the thesis' estimate is one of Figure 4.3, at its bound alone.
-const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
 
 /// Runs everything.
 ///

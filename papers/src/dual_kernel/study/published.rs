@@ -88,6 +88,9 @@ pub(super) enum Scheme {
     ChimeraPlus,
 }
 
+/// The schemes, in the order of the tables. Chimera with the thesis' estimate is one of Figure 4.3, at its bound alone.
+pub(super) const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
+
 impl Scheme {
     /// Whether CTAs of both kernels share SMs.
     pub(super) fn shares_sms(self) -> bool {

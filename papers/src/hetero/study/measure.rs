@@ -20,7 +20,7 @@ use warpshard_stats::{ComponentStats, IntervalRow, Outcome};
 
 use warpshard_lab::Task;
 
-use super::HeteroOptions;
+use super::options::HeteroOptions;
 use super::published::directions;
 use super::setup::{Cpus, LIGHT, LIMITS, Setup};
 

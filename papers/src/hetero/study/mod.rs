@@ -8,6 +8,7 @@
 pub mod concurrency;
 mod interference;
 mod measure;
+mod options;
 mod partitions;
 mod plots;
 mod published;
@@ -17,46 +18,13 @@ mod setup;
 mod tests;
 mod warps;
 
-use warpshard_config::Override;
-
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use measure::Measurement;
-use published::{Finding, Lengths, directions};
+use options::HeteroOptions;
+use published::{Finding, directions};
 use results::Results;
 use setup::all_setups;
-
-/// Lengths of runs, and changes to the machine; `papers/src/hetero/published/hetero-directions.toml` explains each.
-#[derive(Clone, Debug)]
-struct HeteroOptions {
-    machine: String,
-    overrides: Vec<Override>,
-    cpu_warm: u64,
-    cpu_measure: u64,
-    gpu_cycles: u64,
-    longest: u64,
-    light_warm: u64,
-    light_from: u64,
-    light_until: u64,
-}
-
-impl HeteroOptions {
-    fn new(request: &Request) -> Self {
-        let Lengths { machine, cpu_warm, cpu_measure, gpu_cycles, longest, light_warm, light_from, light_until } =
-            directions().own.lengths.clone();
-        Self {
-            machine: request.machine.clone().unwrap_or(machine),
-            overrides: request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect(),
-            cpu_warm: request.cpu_warm.unwrap_or(cpu_warm),
-            cpu_measure: request.cpu_measure.unwrap_or(cpu_measure),
-            gpu_cycles: request.gpu_cycles.unwrap_or(gpu_cycles),
-            longest: request.longest.unwrap_or(longest),
-            light_warm,
-            light_from,
-            light_until,
-        }
-    }
-}
 
 /// Runs every setup and grades every statement.
 ///

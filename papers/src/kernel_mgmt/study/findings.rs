@@ -6,9 +6,8 @@ use warpshard_lab::published::Value;
 use warpshard_lab::statistics::{mean, percent_over};
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 
-use super::published::{Of, Quantity, Type, published};
+use super::published::{Of, Quantity, Type, name, of, published};
 use super::task::{Occupancy, Taken};
-use super::{name, of};
 
 /// A kernel alone, with 1, 2, ... CTAs on each SM.
 #[derive(Clone, Debug, PartialEq)]

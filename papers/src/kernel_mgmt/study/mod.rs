@@ -22,7 +22,7 @@ use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use findings::{Group, Profiled, Results};
-use published::{Input, Kernel, kernel, kernels, published};
+use published::{Input, kernel, kernels, published};
 use task::{Occupancy, Run, Scheme, Taken, occupancy};
 
 /// What is run after the profiles.
@@ -234,14 +234,4 @@ fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>,
         Group { members, left_over, first, fixed, ..Group::default() }
     };
     Ok(groups.into_iter().map(group).collect())
-}
-
-/// The name of a group: those of its kernels.
-fn name(members: &[usize]) -> String {
-    members.iter().map(|member: &usize| kernels()[*member].name.as_str()).collect::<Vec<_>>().join("_")
-}
-
-/// The kernel of a place in Table III.
-fn of(member: usize) -> &'static Kernel {
-    &kernels()[member]
 }

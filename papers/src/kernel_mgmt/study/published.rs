@@ -163,3 +163,13 @@ pub(super) fn kernels() -> &'static [Kernel] {
 pub(super) fn kernel(name: &str) -> usize {
     kernels().iter().position(|kernel| kernel.name == name).unwrap_or_else(|| panic!("kernel-mgmt.toml: there is no kernel {name}"))
 }
+
+/// The name of a group: those of its kernels.
+pub(super) fn name(members: &[usize]) -> String {
+    members.iter().map(|member: &usize| kernels()[*member].name.as_str()).collect::<Vec<_>>().join("_")
+}
+
+/// The kernel of a place in Table III.
+pub(super) fn of(member: usize) -> &'static Kernel {
+    &kernels()[member]
+}

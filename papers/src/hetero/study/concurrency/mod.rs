@@ -14,6 +14,7 @@ mod metrics;
 mod pairs;
 mod plots;
 mod results;
+mod runs;
 mod scheme;
 mod span;
 mod tables;
@@ -31,6 +32,7 @@ use super::published::{PaperLengths, compare, concurrency};
 use job::{Cpus, Job, JobTask, Lengths};
 use pairs::Pair;
 use results::Results;
+use runs::{cpu_alone, gpu_alone, together, without_gpu};
 use scheme::{ELSEWHERE, SYSTEMS, Scheme, System, schemes};
 
 /// What is run.
@@ -87,27 +89,6 @@ impl ConcurrencyOptions {
         let among = |number: &usize| self.pairs.is_empty() || in_one(number);
         numbers.into_iter().filter(among).map(|number| (number, &pairs::all()[number - 1])).collect()
     }
-}
-
-/// The run of a pair.
-fn together(system: System, pair: &Pair, scheme: Scheme) -> Job {
-    Job { system, cpus: Cpus::Mix(pair.mix.clone()), gpu: Some(pair.gpu.clone()), scheme }
-}
-
-/// The mix of a pair with idle SMs.
-fn without_gpu(pair: &Pair) -> Job {
-    Job { gpu: None, ..together(System::Base, pair, Scheme::All) }
-}
-
-/// A GPU application alone.
-fn gpu_alone(system: System, application: &str) -> Job {
-    Job { system, cpus: Cpus::Off, gpu: Some(application.to_owned()), scheme: Scheme::All }
-}
-
-/// A CPU application alone. With all SMs idle, chips that differ in their number alone are one.
-fn cpu_alone(system: System, application: &str) -> Job {
-    let system = if matches!(system, System::Two | System::Six) { System::Base } else { system };
-    Job { system, cpus: Cpus::One(application.to_owned()), gpu: None, scheme: Scheme::All }
 }
 
 /// All runs that the pairs need, each once.

@@ -8,8 +8,8 @@ use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 use super::job::{Job, Measured, model_name};
 use super::metrics::{gpu_speedup, weighted_speedup};
 use super::pairs::{Kind, Pair};
+use super::runs::{cpu_alone, gpu_alone, together, without_gpu};
 use super::scheme::{Scheme, System};
-use super::{cpu_alone, gpu_alone, together, without_gpu};
 
 /// All runs of a study.
 #[derive(Clone, Debug)]

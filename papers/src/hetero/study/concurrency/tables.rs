@@ -5,9 +5,9 @@ use super::job::{Cpus, Measured};
 use super::metrics::overall;
 use super::pairs::{CPU_TYPES, GPU_TYPES, Kind, Pair, kinds};
 use super::results::{Gain, Results, percent};
+use super::runs::{gpu_alone, together, without_gpu};
 use super::scheme::{ELSEWHERE, SYSTEMS, Scheme, System};
 use super::span::Total;
-use super::{gpu_alone, together, without_gpu};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::statistics::{harmonic_mean, mean};
 

@@ -8,7 +8,14 @@
 //! by at least one, also where noise makes the line fall (the thesis leaves rounding open). An estimate of all cores needs no sample.
 //! Seq-Det removes one core per sample until the threshold is missed.
 
-use super::Search;
+/// Which search is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum Search {
+    /// Estimates from a line through the last two samples.
+    Onac,
+    /// One core less per sample.
+    SeqDet,
+}
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

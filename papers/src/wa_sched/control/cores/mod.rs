@@ -25,6 +25,8 @@ use warpshard_policy::registry::PolicyError;
 
 use estimate::{Estimator, Next};
 
+pub use estimate::Search;
+
 /// CTA waves of a sample (Section 4.4.2.4).
 const WAVES: u32 = 4;
 
@@ -43,15 +45,6 @@ impl Default for Parameters {
     fn default() -> Self {
         Self { threshold: 0.98, waves: WAVES, warm: 0, gate: true, stop_after: 0 }
     }
-}
-
-/// Which search is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum Search {
-    /// Estimates from a line through the last two samples.
-    Onac,
-    /// One core less per sample.
-    SeqDet,
 }
 
 /// ONAC or Seq-Det, running.

@@ -4,7 +4,7 @@
 use warpshard_lab::job::Run;
 use warpshard_lab::verdict::Ended;
 
-use super::{Parameters, published};
+use super::published::{Parameters, published};
 
 /// CTA waves that are simulated after the detection, when one takes so many core cycles.
 pub(super) fn waves_after(wave: f64) -> u32 {

@@ -9,201 +9,23 @@
 
 mod detect;
 mod oracle;
+mod point;
+mod published;
 mod show;
 
 use warpshard_lab::error::TaskError;
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
 use rayon::prelude::*;
-use serde::Deserialize;
 
 use warpshard_lab::job::{Job, Row, Run};
 use warpshard_lab::output::StudyOutput;
-use warpshard_lab::published::{Published, read};
 use warpshard_lab::request::Request;
-use warpshard_lab::verdict::Ended;
 
 use super::{CoreType, Grid, Kernel, StudyError, Thesis, library};
 
-use detect::{Detection, Whole, waves_after, whole};
+use detect::{Detection, waves_after, whole};
 use oracle::{CORES, Curve};
-
-/// The study's own part of its file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Own {
-    parameters: Parameters,
-    shown: Shown,
-    kernel: Vec<Entry>,
-}
-
-/// The file explains each.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    threshold: f64,
-    always: Vec<u32>,
-    stretch: u64,
-    all_cores: u64,
-    longest: u64,
-    warm: u32,
-    waves: u32,
-    after: f64,
-    parts: u64,
-}
-
-/// Kernels that are treated differently.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shown {
-    swept: Vec<String>,
-    to_the_end: Vec<String>,
-    curves: Vec<String>,
-}
-
-/// A row of Table 4.4, with what the text states of the kernel.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    name: String,
-    ctas: u32,
-    #[serde(default)]
-    grid: BTreeMap<String, i64>,
-    cores: Option<u32>,
-    first: Option<u32>,
-}
-
-/// What a mean over kernels is of.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Of {
-    quantity: Quantity,
-    scheme: Option<Scheme>,
-    /// Over the kernels of which published type.
-    #[serde(rename = "type")]
-    of: Option<CoreType>,
-}
-
-/// A quantity; the file explains each.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Quantity {
-    Types,
-    Performance,
-    Saved,
-    Ahead,
-    Faster,
-    Shares,
-    Exact,
-    Detection,
-}
-
-/// A search.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Scheme {
-    /// Estimates from lines.
-    Onac,
-    /// One core less per sample.
-    SeqDet,
-}
-
-impl Scheme {
-    const ALL: [Self; 2] = [Self::Onac, Self::SeqDet];
-
-    /// The thesis's name.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Onac => "ONAC",
-            Self::SeqDet => "Seq-Det",
-        }
-    }
-
-    /// The policy's name.
-    fn policy(self) -> &'static str {
-        match self {
-            Self::Onac => "onac",
-            Self::SeqDet => "seq_det",
-        }
-    }
-}
-
-fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
-    READ.get_or_init(|| read("onac", include_str!("../../published/onac.toml")))
-}
-
-/// Performance and energy relative to all cores, in percent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Relative {
-    performance: f64,
-    saved: f64,
-}
-
-impl Relative {
-    fn of(all: &Whole, other: &Whole) -> Self {
-        Self { performance: 100.0 * all.cycles / other.cycles, saved: 100.0 * (1.0 - other.joules / all.joules) }
-    }
-}
-
-/// A kernel.
-#[derive(Clone, Debug)]
-struct Point {
-    entry: Entry,
-    published: CoreType,
-    /// CTAs of our grid.
-    ctas: u32,
-    fitted: bool,
-    curve: Curve,
-    /// Under ONAC and Seq-Det.
-    detected: [Detection; 2],
-    /// Under ONAC from an empty LLC on.
-    cold: Detection,
-    /// The whole grid with all cores.
-    all: Whole,
-    /// Whole grids under both searches.
-    to_the_end: Option<[Relative; 2]>,
-    /// With the user's policy and order, over the same cycles as all cores.
-    candidate: Option<Relative>,
-}
-
-impl Point {
-    fn of_type(&self) -> CoreType {
-        if self.curve.enough < CORES { CoreType::A } else { CoreType::B }
-    }
-
-    fn by(&self, scheme: Scheme) -> &Detection {
-        &self.detected[scheme as usize]
-    }
-
-    /// The number of cores that a search ends with: all where it found none.
-    fn ends_with(&self, scheme: Scheme) -> u32 {
-        self.by(scheme).found.unwrap_or(CORES)
-    }
-
-    fn relative(&self, scheme: Scheme) -> Relative {
-        Relative::of(&self.all, &self.by(scheme).whole)
-    }
-
-    fn performance(&self, scheme: Scheme) -> f64 {
-        self.relative(scheme).performance
-    }
-
-    fn saved(&self, scheme: Scheme) -> f64 {
-        self.relative(scheme).saved
-    }
-
-    /// How much shorter ONAC's detection is than Seq-Det's, in percent.
-    fn faster(&self) -> f64 {
-        100.0 * (1.0 - self.by(Scheme::Onac).cycles as f64 / self.by(Scheme::SeqDet).cycles.max(1) as f64)
-    }
-
-    fn ended(&self) -> Ended {
-        let extrapolated = self.detected.iter().any(|detected| detected.ended == Ended::Extrapolated);
-        if extrapolated { Ended::Extrapolated } else { Ended::Whole }
-    }
-}
+use point::{Point, Relative};
+use published::{Entry, Own, Scheme, published};
 
 /// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
@@ -301,6 +123,11 @@ pub(crate) fn first_sample(kernel: &str, request: &Request, lab: &warpshard_lab:
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use warpshard_lab::published::Published;
+
+    use super::published::{Of, Quantity, Shown};
     use super::*;
 
     #[test]

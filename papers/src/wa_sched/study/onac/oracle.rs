@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use warpshard_lab::job::Row;
 
-use super::published;
+use super::published::published;
 
 /// Cores of the machine.
 pub(super) const CORES: u32 = 32;

@@ -10,7 +10,8 @@ use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 use crate::wa_sched::study::CoreType;
 
 use super::oracle::CORES;
-use super::{Of, Point, Quantity, Relative, Scheme, published};
+use super::point::{Point, Relative};
+use super::published::{Of, Quantity, Scheme, published};
 
 /// The kernels of Figures 4.9 and 4.10, with their plots of latencies and of power.
 const CASES: [(&str, PlotNames, PlotNames); 2] = [

@@ -1,0 +1,69 @@
+//! What every check reports to.
+
+use super::super::error::Problem;
+use super::super::resolve::{Origin, Setting};
+use super::super::value::Value;
+
+/// Collects problems, each with the place of the key that the user most likely has to change.
+pub(super) struct Checker<'a> {
+    pub(super) settings: &'a [Setting],
+    pub(super) problems: &'a mut Vec<Problem>,
+    pub(super) warnings: &'a mut Vec<Problem>,
+}
+
+impl Checker<'_> {
+    /// Reports `message` unless `holds`; `keys` are those that the rule is about.
+    pub(super) fn require(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+        if !holds {
+            let problem = self.problem(keys, message(), help());
+            self.problems.push(problem);
+        }
+    }
+
+    /// Warns of `message` unless `holds`.
+    pub(super) fn advise(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+        if !holds {
+            let warning = self.problem(keys, message(), help());
+            self.warnings.push(warning);
+        }
+    }
+
+    pub(super) fn power_of_two(&mut self, key: &str, value: u64, why: &str) {
+        let below = if value == 0 { 1 } else { 1u64 << value.ilog2() };
+        self.require(
+            value.is_power_of_two(),
+            &[key],
+            || format!("`{key}` is {value}, expected a power of two"),
+            || format!("{why}; the nearest are {below} and {}", 2 * below),
+        );
+    }
+
+    /// The problem, shown at the key of the highest layer, which is the one that the user wrote; the others are listed.
+    fn problem(&self, keys: &[&str], message: String, help: String) -> Problem {
+        let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
+        settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));
+        let mut problem = match &settings[0].origin {
+            Origin::Given(place) => Problem::at(place, message),
+            Origin::Default => Problem::nowhere(message),
+        };
+        problem = problem.help(help);
+        for setting in &settings[1..] {
+            let key = setting.key;
+            let origin = match &setting.origin {
+                Origin::Given(place) => format!("comes from {place}"),
+                Origin::Default => "is the default".to_owned(),
+            };
+            problem.notes.push(format!("`{}` = {} {origin}", key.path, key.kind.write(&setting.value)));
+        }
+        problem
+    }
+
+    fn setting(&self, key: &str) -> &Setting {
+        let setting = self.settings.iter().find(|setting| setting.key.path == key);
+        setting.unwrap_or_else(|| panic!("a check names the key {key}, which was not read"))
+    }
+
+    pub(super) fn value(&self, key: &str) -> &Value {
+        &self.setting(key).value
+    }
+}

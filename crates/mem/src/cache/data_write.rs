@@ -1,0 +1,103 @@
+//! The path of a write through a data cache, by the rows of the table of the write policies.
+
+use warpshard_base::Cycle;
+
+use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
+use super::down::{Down, DownKind, segment};
+use super::write::{Action, OnMiss};
+use super::{DataCache, Lookup, Probe};
+
+impl DataCache {
+    pub(super) fn write_access(&mut self, access: &Access, now: Cycle) -> Outcome {
+        let probe = self.probe(access);
+        let made = match probe.lookup {
+            Lookup::Hit => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
+            _ => self.write_miss(probe, access, now),
+        };
+        let (answer, evicted) = match made {
+            Ok(made) => made,
+            Err(reason) => return Outcome { status: Status::Fail(reason), answer: Answer::None },
+        };
+        let (status, moved) = match probe.lookup {
+            Lookup::Hit => (Status::Hit, access.sectors.count()),
+            Lookup::HitReserved => (Status::HitReserved, evicted),
+            Lookup::SectorMiss => (Status::SectorMiss, evicted),
+            Lookup::Miss | Lookup::NoLine => (Status::Miss, evicted),
+        };
+        self.use_data_port(moved, now);
+        Outcome { status, answer }
+    }
+
+    fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
+        let rule = self.rules.hit[usize::from(access.local)];
+        if rule.sent {
+            self.room(1)?;
+            self.send_write(access);
+        }
+        if rule.kept {
+            self.tags.access(probe, access.addr, access.sectors, now.0);
+            self.tags.write(probe.line, access.sectors, access.bytes);
+        } else {
+            self.tags.evict_sector(probe.line, access.sectors);
+        }
+        Ok(if rule.sent { Answer::FromBelow } else { Answer::Now })
+    }
+
+    /// Returns who answers, and the sectors that were written back.
+    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
+        let OnMiss { needs_line, action } = self.rules.miss;
+        if needs_line && probe.lookup == Lookup::NoLine {
+            return Err(FailReason::NoLine);
+        }
+        match action {
+            Action::Send => {
+                self.room(1)?;
+                self.send_write(access);
+                Ok((Answer::FromBelow, 0))
+            }
+            Action::SendAndFetch => self.send_and_fetch(probe, access, now).map(|evicted| (Answer::FromBelow, evicted)),
+            Action::FetchRest if access.bytes != u32::MAX => {
+                let evicted = self.fetch_for_write(probe, access, now)?;
+                self.tags.modify_on_fill(probe.line, access.sectors, access.bytes);
+                Ok((Answer::AtFill, evicted))
+            }
+            Action::FetchRest | Action::Mask => self.take_write(probe, access, now),
+        }
+    }
+
+    /// A line takes the write.
+    fn take_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
+        let Access { addr, sectors, bytes, token, .. } = *access;
+        self.room(1)?;
+        if self.rules.through {
+            self.send_write(access);
+        }
+        let evicted = self.tags.access(probe, addr, sectors, now.0);
+        self.tags.write(probe.line, sectors, bytes);
+        self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
+        let evicted = self.send_evicted(evicted, token);
+        Ok((if self.rules.through { Answer::FromBelow } else { Answer::Now }, evicted))
+    }
+
+    /// Sends the write on, and fetches what it missed unless that is already on its way; either asks for room in the MSHR, and
+    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back; the last takes the
+    /// data port (D-013).
+    /// Returns the sectors that were written back.
+    fn send_and_fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
+        self.room(3)?;
+        self.mshr_takes(self.mshr.find(self.key(access.addr)))?;
+        let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
+        self.send_write(&Access { sectors, ..*access });
+        self.fetch_for_write(probe, &Access { token: Waiter::Nobody.encode(), ..*access }, now)
+    }
+
+    // Apart from what reads do, whose every miss is a fetch.
+    fn fetch_for_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
+        self.fetch(probe, access, now)
+    }
+
+    fn send_write(&mut self, access: &Access) {
+        let Access { addr, token, bytes, sectors, .. } = *access;
+        self.miss_queue.append(Down { addr, token, bytes, sectors, kind: DownKind::Write });
+    }
+}

@@ -1,0 +1,33 @@
+//! What a page is made from.
+
+use warpshard_report::timeline::Record;
+
+use super::super::series::{Fold, Series};
+use super::super::{ReadError, RunFolder, timeline_of};
+
+/// The most steps of a picture over time.
+const STEPS: usize = 240;
+
+/// What a page is made from.
+pub(super) struct Data<'a> {
+    pub(super) run: &'a RunFolder,
+    pub(super) series: Option<Series>,
+    pub(super) power: Option<Series>,
+    pub(super) timeline: Vec<Record>,
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn read(run: &'a RunFolder) -> Result<Self, ReadError> {
+        Ok(Self {
+            run,
+            series: Series::of(run, "intervals.csv", Fold::Sum, STEPS)?,
+            power: Series::of(run, "power.csv", Fold::Mean, STEPS)?,
+            timeline: timeline_of(run)?,
+        })
+    }
+
+    /// Core cycles per second of the simulated machine.
+    pub(super) fn hertz(&self) -> f64 {
+        self.run.stats.number(&["core_khz"]).unwrap_or(0.0) * 1000.0
+    }
+}
