@@ -115,7 +115,7 @@ impl Share {
             share.counters.push((index as u32, values));
             match unit {
                 ChipUnit::Sm(sm) => {
-                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
+                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls[1..]);
                     for (sum, ((part, of_class), stalls)) in of_kernels.iter_mut().zip(parts) {
                         sum.sm.add(part);
                         add_classes(&mut sum.classes, of_class);
