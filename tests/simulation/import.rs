@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use crate::common::options;
 use warpshard::config::Machine;
 use warpshard::config::error::Source;
 use warpshard::config::import::{Imported, import};

@@ -21,6 +21,7 @@ mod memory_side;
 mod models;
 mod native;
 mod references;
+mod requests;
 mod sampling;
 mod studies;
 mod suite;
