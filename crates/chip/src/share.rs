@@ -1,5 +1,6 @@
 //! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
 
+use crate::BuildError;
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::{ClockDomain, Cycle, UnitId};
@@ -190,7 +191,7 @@ pub(super) fn collect(
     workload: &Workload,
     (late, messages): (LateMessages, u64),
     ranks: Option<&mut Box<dyn Ranks>>,
-) -> Result<Results, String> {
+) -> Result<Results, BuildError> {
     let mut all = Share::of(units, owned, workload.kernels.len(), late, messages);
     if let Some(ranks) = ranks {
         for other in share(ranks.as_mut(), &all)? {
