@@ -1,18 +1,21 @@
 //! The recipes of docs/adding.md are applied to a copy of the tree, which must then build.
 //!
 //! A recipe may change exactly the files that its row of the table names: one that the row does not name, or
-//! that it names without need, fails the first test. All recipes are applied to one copy, which costs one `cargo check` of the library.
+//! that it names without need, fails the first test. All recipes are applied to one copy, which costs one `cargo check` of the program. A paper is
+//! applied to a tree of its own, too, whose program must list and run what it adds; only what knows the papers is built anew for that.
+//!
+//! Both trees lie in the target folder and stay there. A file is written when it differs, so that cargo builds again what has changed since.
 
 mod adding {
     pub(crate) mod recipes;
 }
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use adding::recipes::{RECIPES, Recipe};
+use adding::recipes::{RECIPES, Recipe, TOY};
 
 /// A change that a recipe makes to a file.
 pub(crate) enum Change {
@@ -65,11 +68,16 @@ fn every_recipe_changes_exactly_the_files_that_its_row_names() {
 #[test]
 fn every_file_that_a_document_names_exists() {
     let mut documents = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
-    documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    let papers = fs::read_dir(root().join("papers/src")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    for folder in papers.chain([root().join("docs")]) {
+        documents.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    }
     for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
         let text = fs::read_to_string(document).unwrap();
         let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-        let file = |path: &&str| ["src/", "host/", "sync/", "tests/", "docs/"].iter().any(|folder| path.starts_with(folder));
+        let folders =
+            ["configs/machines/", "configs/workloads/", "crates/", "docs/", "papers/", "programs/", "src/", "sync/", "tests/", "validate/"];
+        let file = |path: &&str| folders.iter().any(|folder| path.starts_with(folder));
         for path in quoted.filter(file).filter(|path| !path.contains(['<', '*', ' ', '{', ':']) && !path.contains("/x")) {
             assert!(root().join(path).exists(), "{} names `{path}`, which does not exist", document.display());
         }
@@ -85,75 +93,184 @@ fn every_file_that_the_table_names_exists() {
     }
 }
 
+/// The packages of the workspace.
+fn packages() -> Vec<String> {
+    let name = |member: &str| {
+        let manifest: toml::Table = fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap().parse().unwrap();
+        manifest["package"]["name"].as_str().unwrap().to_owned()
+    };
+    let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let members = manifest["workspace"]["members"].as_array().unwrap().iter().map(|member| name(member.as_str().unwrap()));
+    members.chain([name(".")]).collect()
+}
+
+/// The target folder, target/PROFILE/deps/adding-... being this test: dependencies are shared with the builds of this tree.
+fn target() -> PathBuf {
+    std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
+}
+
+/// Runs cargo in a tree.
+fn cargo(tree: &Path, arguments: &[String]) {
+    let output = Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(tree)
+        .env("CARGO_TARGET_DIR", target())
+        .env_remove("RUSTFLAGS")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{} does not build:\n{}", tree.display(), String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn a_copy_of_the_tree_builds_with_every_recipe_applied() {
-    let test = std::env::current_exe().unwrap();
-    // target/PROFILE/deps/adding-...: dependencies are shared with the builds of this tree.
-    let target = test.ancestors().nth(3).unwrap();
-    let copy = target.join("adding/tree");
-    if copy.exists() {
-        fs::remove_dir_all(&copy).unwrap();
-    }
+    let copy = target().join("adding/all");
+    let mut tree = Tree::default();
     for part in
-        ["Cargo.toml", "Cargo.lock", "README.md", "build.rs", "src", "host", "state", "state-derive", "sync", "configs", "benches", "docs"]
+        ["Cargo.toml", "Cargo.lock", "README.md", "src", "crates", "sync", "configs", "programs", "papers", "validate", "benches", "docs"]
     {
-        copy_all(&root().join(part), &copy.join(part));
+        tree.take(part);
     }
     for recipe in RECIPES {
         for (path, change) in recipe.changes {
-            apply(&copy, path, change, recipe.row);
+            tree.apply(path, change, recipe.row);
         }
     }
-    let output = Command::new(env!("CARGO"))
-        .args(["check", "--quiet", "--offline", "--lib", "--bins"])
-        // A derive macro is built for a check, too. With another profile it is another file than this tree's, which would be built anew with all that
-        // uses it.
-        .args(["--config", "profile.dev.package.warpshard-state-derive.codegen-units=1"])
-        .current_dir(&copy)
-        .env("CARGO_TARGET_DIR", target)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "the copy in {} does not build:\n{}", copy.display(), String::from_utf8_lossy(&output.stderr));
-    fs::remove_dir_all(&copy).unwrap();
+    tree.write(&copy);
+    let mut arguments: Vec<String> = ["check", "--quiet", "--offline", "--lib", "--bins"].map(str::to_owned).into();
+    // A package of the copy has the place in its workspace that it has here, so cargo would take one for the other. With another profile it is
+    // another package.
+    arguments.extend(packages().iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.codegen-units=3")]));
+    cargo(&copy, &arguments);
 }
 
-fn apply(copy: &Path, path: &str, change: &Change, row: &str) {
-    let file = copy.join(path);
-    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("recipe `{row}`: {}: {error}", path.display()));
-    let text = match change {
-        Change::New(text) => (*text).to_owned(),
-        Change::CopyOf(from, old, new) => {
-            let text = read(&copy.join(from));
-            assert!(text.contains(old), "recipe `{row}`: {from} has no `{old}`");
-            text.replacen(old, new, 1)
+#[test]
+fn the_program_lists_and_runs_what_a_new_paper_adds() {
+    let copy = target().join("adding/paper");
+    let mut tree = Tree::default();
+    tree.take("Cargo.toml");
+    tree.take("papers");
+    for (path, change) in TOY {
+        tree.apply(path, change, "paper");
+    }
+    // The program's own binary would take the place of this tree's.
+    tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\","), "paper");
+    tree.apply("program/Cargo.toml", &Change::New(PROGRAM), "paper");
+    tree.apply("program/src/main.rs", &Change::New("fn main() -> std::process::ExitCode {\n    warpshard::cli::main()\n}\n"), "paper");
+    tree.write(&copy);
+    // Whatever else is what it is here, so that cargo takes what this tree's build made of it.
+    for part in ["README.md", "src", "crates", "sync", "configs", "programs", "validate", "benches", "docs"] {
+        let link = copy.join(part);
+        if !link.exists() {
+            std::os::unix::fs::symlink(root().join(part), link).unwrap();
         }
-        Change::Replace(old, new) => {
-            let text = read(&file);
-            assert!(text.contains(old), "recipe `{row}`: {path} has no `{old}`");
-            text.replacen(old, new, 1)
-        }
-        Change::After(anchor, added) => {
-            let text = read(&file);
-            let at = text.find(anchor).unwrap_or_else(|| panic!("recipe `{row}`: {path} has no `{anchor}`"));
-            let end = at + text[at..].find('\n').unwrap() + 1;
-            format!("{}{added}\n{}", &text[..end], &text[end..])
-        }
+    }
+    fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+    let mut arguments: Vec<String> = ["build", "--quiet", "--offline", "--package", "warpshard-with-toy"].map(str::to_owned).into();
+    // As above; what depends on the papers is another package by that alone.
+    for setting in ["opt-level=0", "codegen-units=3"] {
+        arguments.extend(["--config".to_owned(), format!("profile.dev.package.warpshard-papers.{setting}")]);
+    }
+    cargo(&copy, &arguments);
+    let run = |arguments: &[&str]| {
+        let output = Command::new(target().join("debug/warpshard-with-toy")).args(arguments).current_dir(&copy).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
     };
-    let new = matches!(change, Change::New(_) | Change::CopyOf(..));
-    assert_ne!(new, file.exists(), "recipe `{row}`: {path} is {}", if new { "not new" } else { "not there" });
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, text).unwrap();
+    for (list, name, help) in [
+        ("machines", "toy", "the machine of a toy paper"),
+        ("policies", "toy_one_cta", "one CTA per SM, of a toy paper"),
+        ("studies", "toy", "one CTA per SM, compared with a toy paper"),
+    ] {
+        let text = run(&["list", list]);
+        let row = text.lines().find(|line| line.split_whitespace().next() == Some(name));
+        assert!(row.is_some_and(|row| row.contains(help)), "{list}:\n{text}");
+    }
+    let results = copy.join("results");
+    let text = run(&["study", "toy", "--force", "--out", results.to_str().unwrap()]);
+    assert!(text.contains("slowdown") && text.contains("Table 1"), "{text}");
+    assert!(results.join("index.html").is_file());
 }
 
-fn copy_all(from: &Path, to: &Path) {
-    if from.is_dir() {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let name = entry.unwrap().file_name();
-            copy_all(&from.join(&name), &to.join(&name));
+const PROGRAM: &str = r#"[package]
+name = "warpshard-with-toy"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+warpshard = { path = ".." }
+"#;
+
+/// Files of a tree, by path from its root.
+#[derive(Default)]
+struct Tree(BTreeMap<String, Vec<u8>>);
+
+impl Tree {
+    /// Takes a file of this tree, or all files of a folder.
+    fn take(&mut self, part: &str) {
+        let from = root().join(part);
+        if from.is_dir() {
+            for entry in fs::read_dir(from).unwrap() {
+                self.take(&format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()));
+            }
+        } else {
+            self.0.insert(part.to_owned(), fs::read(from).unwrap());
         }
-    } else {
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(from, to).unwrap();
+    }
+
+    /// The text of a file.
+    fn text(&self, path: &str, row: &str) -> String {
+        let file = self.0.get(path).unwrap_or_else(|| panic!("recipe `{row}`: there is no {path}"));
+        String::from_utf8(file.clone()).unwrap()
+    }
+
+    fn apply(&mut self, path: &str, change: &Change, row: &str) {
+        let text = match change {
+            Change::New(text) => (*text).to_owned(),
+            Change::CopyOf(from, old, new) => {
+                let text = self.text(from, row);
+                assert!(text.contains(old), "recipe `{row}`: {from} has no `{old}`");
+                text.replacen(old, new, 1)
+            }
+            Change::Replace(old, new) => {
+                let text = self.text(path, row);
+                assert!(text.contains(old), "recipe `{row}`: {path} has no `{old}`");
+                text.replacen(old, new, 1)
+            }
+            Change::After(anchor, added) => {
+                let text = self.text(path, row);
+                let at = text.find(anchor).unwrap_or_else(|| panic!("recipe `{row}`: {path} has no `{anchor}`"));
+                let end = at + text[at..].find('\n').unwrap() + 1;
+                format!("{}{added}\n{}", &text[..end], &text[end..])
+            }
+        };
+        let new = matches!(change, Change::New(_) | Change::CopyOf(..));
+        assert_ne!(new, self.0.contains_key(path), "recipe `{row}`: {path} is {}", if new { "not new" } else { "not there" });
+        self.0.insert(path.to_owned(), text.into_bytes());
+    }
+
+    /// Makes a folder hold these files. One that it holds already keeps its time, one that is no longer among them goes.
+    fn write(&self, folder: &Path) {
+        for (path, text) in &self.0 {
+            let file = folder.join(path);
+            if fs::read(&file).is_ok_and(|there| there == *text) {
+                continue;
+            }
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+        }
+        let parts: BTreeSet<&str> = self.0.keys().filter_map(|path| path.split_once('/')).map(|(part, _)| part).collect();
+        parts.iter().for_each(|part| self.remove_others(folder, part));
+    }
+
+    fn remove_others(&self, folder: &Path, part: &str) {
+        for entry in fs::read_dir(folder.join(part)).unwrap() {
+            let path = format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap());
+            if folder.join(&path).is_dir() {
+                self.remove_others(folder, &path);
+            } else if !self.0.contains_key(&path) {
+                fs::remove_file(folder.join(path)).unwrap();
+            }
+        }
     }
 }

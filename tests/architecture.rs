@@ -24,17 +24,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sync", &[]),
     ("build", &[]),
     ("configs", &[]),
+    ("programs", &[]),
     ("base", &["host", "state"]),
     ("stats", &["base", "state"]),
     ("engine", &["base", "stats", "sync", "state"]),
     ("protocol", &["base", "engine", "state"]),
     ("device", &["base"]),
-    ("config", &["base", "configs", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
+    ("config", &["base", "configs", "programs", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
     ("workload", &["base", "config", "state"]),
     ("isa", &["workload"]),
     ("trace", &["base", "config", "isa", "workload", "state"]),
     ("model", &["base", "config", "configs", "isa", "trace", "workload", "state"]),
-    ("program", &["base", "isa", "model", "trace", "workload", "state"]),
+    ("program", &["base", "config::input", "isa", "model", "trace", "workload", "state"]),
     ("cpu_load", &["base", "config", "configs", "trace", "state"]),
     ("mem", &["base", "device", "engine", "protocol", "stats", "config", "state"]),
     ("noc", &["base", "engine", "protocol", "stats", "config", "state"]),
@@ -49,7 +50,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("energy", &["base", "stats", "config", "configs"]),
     ("report", &["base", "build", "stats", "config", "energy"]),
     ("view", &["report", "stats"]),
-    ("sweep", &["config", "report", "view"]),
     ("sample", &["base", "config", "stats", "workload", "model", "chip", "state"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "cpu_load", "mem::dram", "noc", "cpu"]),
     (
@@ -71,10 +71,30 @@ const ARROWS: &[(&str, &[&str])] = &[
             "energy",
             "report",
             "sample",
+            "sync",
             "state",
         ],
     ),
-    ("lab", &["base", "build", "stats", "config", "workload", "model", "chip", "energy", "report", "sample", "run"]),
+    ("sweep", &["build", "stats", "config", "energy", "report", "view", "run", "sync"]),
+    (
+        "lab",
+        &[
+            "base",
+            "build",
+            "stats",
+            "config",
+            "workload",
+            "trace",
+            "model",
+            "program",
+            "policy::registry",
+            "chip",
+            "energy",
+            "report",
+            "sample",
+            "run",
+        ],
+    ),
     (
         "papers",
         &[
@@ -90,6 +110,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stats",
             "config",
             "configs",
+            "programs",
             "workload",
             "trace",
             "model",
@@ -116,6 +137,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "sync",
             "build",
             "configs",
+            "programs",
             "base",
             "stats",
             "device",
@@ -387,7 +409,7 @@ fn no_package_below_the_papers_knows_one() {
     let keys: Vec<String> = folders.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(!keys.is_empty());
     let mut files = Vec::new();
-    ["crates", "configs", "sync"].iter().for_each(|folder| source::collect(&root.join(folder), &mut files));
+    ["configs", "crates", "programs", "sync"].iter().for_each(|folder| source::collect(&root.join(folder), &mut files));
     files.sort();
     let problems =
         files.iter().flat_map(|file| keys_named(&source::relative(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));

@@ -5,7 +5,7 @@ use super::{Order, View};
 
 /// Issues from each slot.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub struct Fewest([u32; MAX_WARPS]);
+pub(crate) struct Fewest([u32; MAX_WARPS]);
 
 impl Default for Fewest {
     fn default() -> Self {

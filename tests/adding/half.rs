@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::lab::published::{Published, read};
-use super::lab::request::Request;
-use super::{StudyError, StudyOutput};
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::published::{Published, read};
+use warpshard_lab::request::Request;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,8 +13,8 @@ struct Own {
 }
 
 /// Compares the slowdown.
-pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let published: Published<Own, String> = read("half", include_str!("../../configs/published/half.toml"));
+pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let published: Published<Own, String> = read("half", include_str!("../published/half.toml"));
     let mut output = StudyOutput::new("half", format!("{} on half the SMs", published.own.kernel));
     output.figure("SMs", if request.machine.is_some() { 40.0 } else { 80.0 });
     for value in &published.values {

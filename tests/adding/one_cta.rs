@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
-use crate::policy::registry::PolicyError;
+use warpshard_control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`OneCta`]: none.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,6 +1,6 @@
 //! The other line of an aligned pair.
 
-use crate::base::LINE_BYTES;
+use warpshard_base::LINE_BYTES;
 
 use super::{LoadAt, Policy};
 

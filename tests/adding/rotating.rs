@@ -1,9 +1,9 @@
 //! The `rotating` crossbar: in each cycle every input is connected with one output, the next one in the cycle after.
 
-use crate::base::Cycle;
-use crate::config::machine::Noc;
-use crate::protocol::{CreditSender, Outbox, Payload};
-use crate::stats::CounterVisitor;
+use warpshard_base::Cycle;
+use warpshard_config::machine::Noc;
+use warpshard_protocol::{CreditSender, Outbox, Payload};
+use warpshard_stats::CounterVisitor;
 
 use super::counters::NetCounters;
 use super::subnet::{Direction, Ends, FromNoc, Switch};

@@ -83,7 +83,8 @@ impl Source {
     /// The package and the modules from its root to the file.
     pub(crate) fn module(&self) -> Vec<String> {
         let (package, inside) = self.place().unwrap_or_default();
-        let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
+        // `main.rs` is a root of its own, which names the library as other packages do.
+        let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs"));
         [package].into_iter().chain(parts.map(|part| part.trim_end_matches(".rs").to_owned())).collect()
     }
 

@@ -18,7 +18,7 @@ use warpshard_config::Loaded;
 
 use super::configuration::configuration_of;
 use super::digest::{Digest, Digests};
-use super::files::files_of;
+use super::files_of::files_of;
 use super::request::Request;
 use super::{Catalogue, Error};
 

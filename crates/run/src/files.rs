@@ -4,10 +4,6 @@ use std::path::{Path, PathBuf};
 
 use warpshard_config::input;
 
-use super::applications;
-use super::request::{Request, Source};
-use super::{Catalogue, Error};
-
 /// Endings that a trace's file may have beyond the name in its list.
 const COMPRESSED: [&str; 3] = [".xz", ".gz", ".zst"];
 
@@ -57,21 +53,4 @@ pub(crate) fn of_cpu(names: &[String]) -> Vec<PathBuf> {
         _ => of_model(name),
     };
     names.iter().flat_map(files).collect()
-}
-
-/// The files that the results of a run follow from, besides the machine, in a fixed order.
-///
-/// # Errors
-/// When a mix of applications cannot be read.
-pub fn files_of(catalogue: &Catalogue, request: &Request) -> Result<Vec<PathBuf>, Error> {
-    let gpu = match &request.workload {
-        Some(Source::Trace(path)) => of_trace(path),
-        Some(Source::Program { file, .. }) => of_program(file),
-        Some(Source::Model(name)) => of_model(name),
-        Some(Source::Applications { apps, .. }) => {
-            applications::named(catalogue, apps)?.iter().flat_map(applications::Named::files).collect()
-        }
-        None => Vec::new(),
-    };
-    Ok([gpu, of_cpu(&request.cpu.applications)].concat())
 }
