@@ -1,6 +1,6 @@
 //! The form of `stats.json`: `docs/schema/stats.schema.json` is made from the types below, and results of runs of every kind have that form.
 //!
-//! `UPDATE_DOCS=1 cargo test --workspace --test results` writes the schema anew.
+//! `UPDATE_DOCS=1 cargo test --test command results::` writes the schema anew.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -367,7 +367,7 @@ fn the_committed_schema_is_that_of_the_types() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(path, &made).unwrap();
     }
-    assert_eq!(fs::read_to_string(path).unwrap(), made, "UPDATE_DOCS=1 cargo test --workspace --test results writes it anew");
+    assert_eq!(fs::read_to_string(path).unwrap(), made, "UPDATE_DOCS=1 cargo test --test command results:: writes it anew");
 }
 
 /// `stats.json` of a run with these options.

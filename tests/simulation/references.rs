@@ -94,7 +94,7 @@ fn the_built_in_figures_are_those_of_the_references_where_these_are_at_hand() {
 }
 
 /// Files that may name the folder of recorded traces: the module that looks for it, help, and this test.
-const NAMES_THE_FOLDER: [&str; 3] = ["src/study/reference/mod.rs", "src/cli/args.rs", "tests/references.rs"];
+const NAMES_THE_FOLDER: [&str; 3] = ["src/study/reference/mod.rs", "src/cli/args.rs", "tests/simulation/references.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {

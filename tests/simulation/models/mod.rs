@@ -547,5 +547,5 @@ fn the_schema_for_editors_is_the_parsers_own_list_of_keys() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, &ours).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), ours, "UPDATE_DOCS=1 cargo test --test models schema writes it anew");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), ours, "UPDATE_DOCS=1 cargo test --test simulation models:: schema writes it anew");
 }
