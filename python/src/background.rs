@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use warpshard::cli::exit::{Exit, Failure};
+use warpshard::run::Exit;
+
+use crate::errors::Failure;
 
 /// The longest time for which Python's signals wait.
 const LOOK: Duration = Duration::from_millis(50);
@@ -24,12 +26,12 @@ struct Shared<T> {
 
 impl<T: Clone + Send + 'static> Task<T> {
     /// Starts the thread.
-    pub(crate) fn start(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> PyResult<Self> {
+    pub(crate) fn start<E: Into<Failure>>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> PyResult<Self> {
         let task = Self(Arc::new(Shared { ended: Mutex::new(None), changed: Condvar::new() }));
         let seen = Arc::clone(&task.0);
         let work = move || {
-            let ended = catch_unwind(AssertUnwindSafe(work));
-            let ended = ended.unwrap_or_else(|_| Err(Failure::new(Exit::Internal, "a panic, whose message is on standard error")));
+            let panicked = |_| Err(Failure::new(Exit::Internal, "a panic, whose message is on standard error"));
+            let ended = catch_unwind(AssertUnwindSafe(work)).map_or_else(panicked, |ended| ended.map_err(Into::into));
             *seen.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
             seen.changed.notify_all();
         };

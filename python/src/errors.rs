@@ -4,8 +4,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-use warpshard::cli::exit::{Exit, Failure};
 use warpshard::program::ProgramError;
+use warpshard::run::{Error as RunError, Exit};
+use warpshard::sweep::{PlanError, SweepError};
 
 create_exception!(warpshard, Error, PyException, "Anything that went wrong; `exit_code` is what the command line would end with.");
 create_exception!(warpshard, UsageError, Error, "Options that are unknown, wrong or contradict each other.");
@@ -47,17 +48,51 @@ pub(crate) fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A failure of the command line as an exception.
-pub(crate) fn raise(failure: Failure) -> PyErr {
-    let text = failure.message.trim_end().to_owned();
-    match failure.exit {
-        Exit::Usage => UsageError::new_err(text),
-        Exit::Config => ConfigError::new_err(text),
-        Exit::Workload => WorkloadError::new_err(text),
-        Exit::Deadlock => DeadlockError::new_err(text),
-        Exit::Output => OutputError::new_err(text),
-        Exit::Checkpoint => CheckpointError::new_err(text),
-        Exit::Ok | Exit::Negative | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(text),
+/// Why something failed, as a thread hands it over; it becomes the exception of its exit code.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// How the command line would end.
+    pub(crate) exit: Exit,
+    /// The message for the user.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// A failure for which the command line would end with `exit`.
+    pub(crate) fn new(exit: Exit, message: impl ToString) -> Self {
+        Self { exit, message: message.to_string().trim_end().to_owned() }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        SweepError::from(error).into()
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(Failure { exit, message }: Failure) -> Self {
+        match exit {
+            Exit::Usage => UsageError::new_err(message),
+            Exit::Config => ConfigError::new_err(message),
+            Exit::Workload => WorkloadError::new_err(message),
+            Exit::Deadlock => DeadlockError::new_err(message),
+            Exit::Output => OutputError::new_err(message),
+            Exit::Checkpoint => CheckpointError::new_err(message),
+            Exit::Ok | Exit::Negative | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(message),
+        }
     }
 }
 

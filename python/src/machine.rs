@@ -4,13 +4,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use warpshard::catalogue;
-use warpshard::cli::exit::{Exit, Failure};
 use warpshard::config::keys::{self, Key};
 use warpshard::config::resolve::Origin;
 use warpshard::config::value::{Kind, Value};
-use warpshard::config::{ConfigErrors, Loaded, Machine as Model, Override, builtin_machines};
+use warpshard::config::{Loaded, Machine as Model, Override, builtin_machines};
+use warpshard::run::Error;
 
-use crate::errors::raise;
+use crate::errors::Failure;
 
 /// Where a machine's values come from.
 #[derive(Clone, Debug)]
@@ -30,21 +30,22 @@ pub(crate) struct Machine {
     loaded: Loaded,
 }
 
-fn load(base: &Base, changes: &[(String, String)]) -> Result<Loaded, ConfigErrors> {
+fn load(base: &Base, changes: &[(String, String)]) -> Result<Loaded, Error> {
     let overrides: Vec<Override> = changes.iter().map(|(key, value)| Override::new(key, value)).collect();
-    match base {
+    let loaded = match base {
         Base::Named(name) => catalogue().machine(name, &overrides),
         Base::Text(name, text) => Model::from_text_among(catalogue().files(), name, text, &overrides),
-    }
+    };
+    Ok(loaded?)
 }
 
 impl Machine {
     fn made(base: Base, changes: Vec<(String, String)>) -> PyResult<Self> {
-        let loaded = load(&base, &changes).map_err(|errors| raise(Failure::new(Exit::Config, errors)))?;
+        let loaded = load(&base, &changes).map_err(Failure::from)?;
         Ok(Self { base, changes, loaded })
     }
 
-    /// The machine that a run uses in place of the one that its options name; `None` where they name it.
+    /// The machine that a run uses in place of the one that its request names; `None` where the request names it.
     pub(crate) fn unnamed(&self) -> Option<Loaded> {
         matches!(self.base, Base::Text(..)).then(|| self.loaded.clone())
     }

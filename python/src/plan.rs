@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use warpshard::cli::args::Bytes;
-use warpshard::cli::exit::{Exit, Failure};
-use warpshard::cli::sweep::{Done, Limits, Planned, Watch};
+use warpshard::catalogue;
 use warpshard::report::frame::Frame;
-use warpshard::sweep::{Entry, Plan as Model, PlanError, Slice};
+use warpshard::run::Exit;
+use warpshard::sweep::{Bytes, BytesError, Done, Entry, Limits, Plan as Model, Planned, Slice, SliceError, SweepError, Watch};
 use warpshard_sync::{Published, StopFlag};
 
 use crate::background::Task;
-use crate::errors::raise;
+use crate::errors::Failure;
 use crate::table::{Columns, Table};
 
 /// A plan: every combination of machines, workloads, policies, changes and seeds.
@@ -23,33 +22,28 @@ pub(crate) struct Plan {
     text: String,
 }
 
-fn wrong(error: PlanError) -> PyErr {
-    raise(error.into())
-}
-
 #[pymethods]
 impl Plan {
     /// A plan from an object of JSON with the keys of plan files, or from the text of such a file.
     #[new]
     #[pyo3(signature = (name, json=None, text=None))]
     fn new(name: &str, json: Option<&str>, text: Option<String>) -> PyResult<Self> {
-        let usage = |problem: String| raise(Failure::new(Exit::Usage, problem));
         let text = match (json, text) {
             (Some(json), None) => {
-                let made = serde_json::from_str(json).map_err(|error| usage(error.to_string()))?;
-                Model::text_of(&made).map_err(usage)?
+                let made = serde_json::from_str(json).map_err(|error| Failure::new(Exit::Usage, error))?;
+                Model::text_of(&made).map_err(|error| Failure::new(Exit::Usage, error))?
             }
             (_, text) => text.unwrap_or_default(),
         };
-        let plan = Model::parse(name, &text).map_err(|problem| raise(Failure::new(Exit::Config, problem)))?;
+        let plan = Model::parse(name, &text).map_err(Failure::from)?;
         Ok(Self { plan, text })
     }
 
     /// Reads a plan file.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
-        let plan = Model::read(&path).map_err(wrong)?;
-        let text = std::fs::read_to_string(&path).map_err(|error| raise(Failure::new(Exit::Config, error)))?;
+        let plan = Model::read(&path).map_err(Failure::from)?;
+        let text = std::fs::read_to_string(&path).map_err(|error| Failure::new(Exit::Config, error))?;
         Ok(Self { plan, text })
     }
 
@@ -121,15 +115,16 @@ struct Asked {
 }
 
 fn options(memory: Option<&str>, slice: Option<&str>) -> Result<(Option<Bytes>, Option<Slice>), Failure> {
-    let memory = memory.map(str::parse).transpose().map_err(|problem| Failure::new(Exit::Usage, format!("memory: {problem}")))?;
-    let slice = slice.map(str::parse).transpose().map_err(|problem| Failure::new(Exit::Usage, format!("slice: {problem}")))?;
+    let wrong = |what: &str, problem: &dyn std::error::Error| Failure::new(Exit::Usage, format!("{what}: {problem}"));
+    let memory = memory.map(str::parse).transpose().map_err(|problem: BytesError| wrong("memory", &problem))?;
+    let slice = slice.map(str::parse).transpose().map_err(|problem: SliceError| wrong("slice", &problem))?;
     Ok((memory, slice))
 }
 
 /// Everything that a sweep does.
-fn sweep(plan: &Model, out: Option<&Path>, asked: Asked, stop: &StopFlag, watch: Counted) -> Result<Ended, Failure> {
+fn sweep(plan: &Model, out: Option<&Path>, asked: Asked, stop: &StopFlag, watch: Counted) -> Result<Ended, SweepError> {
     let Asked { simulates, slice, limits } = asked;
-    let planned = Planned::new(plan, out)?;
+    let planned = Planned::new(catalogue(), plan, out)?;
     let done = if simulates { planned.simulate(slice, limits, stop, Box::new(watch))? } else { Done::default() };
     // A slice leaves the table to whoever collects.
     let table = if slice.is_some() { planned.table() } else { planned.collect(false)? };
@@ -156,7 +151,7 @@ impl Sweep {
         slice: Option<&str>,
         simulates: bool,
     ) -> PyResult<Self> {
-        let (memory, slice) = options(memory, slice).map_err(raise)?;
+        let (memory, slice) = options(memory, slice)?;
         let asked = Asked { simulates, slice, limits: Limits { jobs: jobs.map(|jobs| jobs.max(1)), memory } };
         let (stop, counts) = (StopFlag::new(), Published::new());
         let (model, flag, watch) = (plan.plan.clone(), stop.clone(), Counted { all: 0, published: counts.clone() });
@@ -189,27 +184,27 @@ impl Sweep {
 
     /// The table of what there is; with `strict` the exception of the first run that failed.
     fn table(&self, strict: bool) -> PyResult<Table> {
-        let ended = self.task.outcome()?.map_err(raise)?;
+        let ended = self.task.outcome()??;
         if let (true, Some((number, failure))) = (strict, ended.failure) {
-            return Err(raise(Failure::new(failure.exit, format!("run {number} of the plan failed: {}", failure.message))));
+            return Err(Failure::new(failure.exit, format!("run {number} of the plan failed: {}", failure.message)).into());
         }
         Columns::of(&ended.frame).table()
     }
 
     /// The result folder of each run; None where it has no results.
     fn folders(&self) -> PyResult<Vec<Option<PathBuf>>> {
-        Ok(self.task.outcome()?.map_err(raise)?.folders)
+        Ok(self.task.outcome()??.folders)
     }
 
     /// Runs that were simulated, runs that were there, and runs that are missing.
     fn counts(&self) -> PyResult<(usize, usize, usize)> {
-        let ended = self.task.outcome()?.map_err(raise)?;
+        let ended = self.task.outcome()??;
         Ok((ended.done.simulated, ended.done.earlier, ended.missing))
     }
 
     /// What is allowed but probably not intended.
     fn warnings(&self) -> PyResult<Vec<String>> {
-        Ok(self.task.outcome()?.map_err(raise)?.warnings)
+        Ok(self.task.outcome()??.warnings)
     }
 }
 

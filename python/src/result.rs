@@ -6,14 +6,13 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use warpshard::cli::exit::Failure;
-use warpshard::cli::session::Finished;
 use warpshard::report::metrics::{self, Totals, Work};
 use warpshard::report::text::Style;
 use warpshard::report::{Destination, csv, energy, json, summary};
+use warpshard::run::{Exit, Finished};
 use warpshard::stats::{ComponentStats, Counted};
 
-use crate::errors::raise;
+use crate::errors::Failure;
 use crate::table::{Columns, Table};
 
 /// Everything that came out of a run.
@@ -128,7 +127,7 @@ impl Outcome {
             let destination = Destination::folder(&folder, force)?;
             destination.write(&self.finished.files().0)
         };
-        py.detach(write).map_err(|error| raise(Failure::from(error)))
+        Ok(py.detach(write).map_err(|error| Failure::new(Exit::Output, error))?)
     }
 
     /// A row per kernel launch.

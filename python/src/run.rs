@@ -1,16 +1,16 @@
 //! Runs in the background: a thread each, which Python can look at, wait for and cancel.
 
-use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use serde_json::{Value, json};
+
+use warpshard::catalogue;
 use warpshard::chip::Progress;
-use warpshard::cli::args::RunArgs;
-use warpshard::cli::exit::Failure;
-use warpshard::cli::session::{Opened, remove_checkpoint, request};
 use warpshard::config::Loaded;
 use warpshard::control::Controller;
+use warpshard::run::{Error, Exit, Opened, Request, remove_checkpoint};
 use warpshard::stats::EndedBy;
 use warpshard::workload::Workload;
 use warpshard_sync::{Published, StopFlag};
@@ -18,7 +18,7 @@ use warpshard_sync::{Published, StopFlag};
 use crate::background::Task;
 use crate::control::{PyController, Raised};
 use crate::device::Device;
-use crate::errors::raise;
+use crate::errors::Failure;
 use crate::machine::Machine;
 use crate::result::Outcome;
 
@@ -34,8 +34,7 @@ pub(crate) struct Run {
 
 /// All that the thread of a run needs.
 struct Job {
-    arguments: Vec<OsString>,
-    args: RunArgs,
+    request: Request,
     machine: Option<Loaded>,
     workload: Option<Workload>,
     controllers: Vec<Box<dyn Controller>>,
@@ -44,11 +43,11 @@ struct Job {
 }
 
 impl Job {
-    fn run(self, warnings: &Mutex<Vec<String>>) -> Result<Outcome, Failure> {
-        let Self { arguments, args, machine, workload, controllers, stop, progress } = self;
+    fn run(self, warnings: &Mutex<Vec<String>>) -> Result<Outcome, Error> {
+        let Self { request, machine, workload, controllers, stop, progress } = self;
         let opened = match machine {
-            Some(loaded) => Opened::with_machine(&args, &arguments, loaded)?,
-            None => Opened::new(&args, &arguments)?,
+            Some(loaded) => Opened::with_machine(catalogue(), &request, loaded)?,
+            None => Opened::new(catalogue(), &request)?,
         };
         *warnings.lock().unwrap_or_else(PoisonError::into_inner) = opened.warnings().collect();
         let partitions = opened.machine().mem.map.partitions;
@@ -58,25 +57,43 @@ impl Job {
         };
         let finished = ready.simulate(controllers, stop, Some(progress))?;
         if matches!(finished.outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
-            remove_checkpoint(&args)?;
+            remove_checkpoint(&request)?;
         }
         Ok(Outcome::new(finished, partitions))
     }
 }
 
+/// Reads a request. What is wrong with it is said with the name of the part that it is in.
+fn read(text: &str) -> Result<Request, Failure> {
+    let request = |value: Value| serde_json::from_value::<Request>(value);
+    let given: Value = serde_json::from_str(text).map_err(|error| Failure::new(Exit::Usage, error))?;
+    request(given.clone()).map_err(|whole| {
+        // Every part has a default, so that it is a request alone.
+        let mut parts = Vec::new();
+        for (name, value) in given.as_object().into_iter().flatten() {
+            match value.as_object().filter(|_| name == "cpu") {
+                Some(of_cpu) => parts.extend(of_cpu.iter().map(|(part, value)| (format!("cpu {part}"), json!({ "cpu": { part: value } })))),
+                None => parts.push((name.clone(), json!({ name: value }))),
+            }
+        }
+        let wrong = parts.into_iter().find_map(|(name, part)| request(part).err().map(|error| format!("{name}: {error}")));
+        Failure::new(Exit::Usage, wrong.unwrap_or_else(|| whole.to_string()))
+    })
+}
+
 #[pymethods]
 impl Run {
-    /// Starts a run with the options of `warpshard run`, which `arguments` gives as the command line would.
+    /// Starts a run from its request, as JSON.
     #[new]
-    #[pyo3(signature = (arguments, machine=None, device=None, controllers=Vec::new()))]
+    #[pyo3(signature = (request, machine=None, device=None, controllers=Vec::new()))]
     fn new(
         py: Python<'_>,
-        arguments: Vec<OsString>,
+        request: &str,
         machine: Option<&Machine>,
         device: Option<&Device>,
         controllers: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let args = request(&arguments).map_err(raise)?;
+        let request = read(request)?;
         let raised = Raised::default();
         let mut made: Vec<Box<dyn Controller>> = Vec::new();
         for controller in &controllers {
@@ -85,8 +102,7 @@ impl Run {
         let workload = device.map(|device| device.workload(py)).transpose()?;
         let (warnings, stop, progress) = (Arc::<Mutex<Vec<String>>>::default(), StopFlag::new(), Published::new());
         let job = Job {
-            arguments,
-            args,
+            request,
             machine: machine.and_then(Machine::unnamed),
             workload,
             controllers: made,
@@ -132,7 +148,7 @@ impl Run {
         if let Some(error) = &*self.raised.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone_ref(py));
         }
-        self.task.outcome()?.map_err(raise)
+        Ok(self.task.outcome()??)
     }
 }
 

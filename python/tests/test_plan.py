@@ -66,7 +66,7 @@ def test_the_store_is_that_of_the_command_line_and_nothing_is_repeated(command, 
     assert command("sweep", tmp_path / "small.toml", "--out", ours).stdout.startswith("0 runs simulated, 8 from before")
     again = plan.run(theirs)
     assert (again.simulated, again.earlier) == (0, 8) and again["digest"] == frame["digest"]
-    alone = ws.simulate("tiny", WORKS[0], interval=500, policy="static_limit:ctas=1", options=["--set", "gpu.sms=2"])
+    alone = ws.simulate(ws.Machine("tiny", {"gpu.sms": 2}), WORKS[0], interval=500, policy="static_limit:ctas=1")
     assert alone.files["stats.json"] == (frame.folders[3] / "stats.json").read_bytes()
 
 
@@ -103,6 +103,7 @@ def test_wrong_plans_are_errors_before_anything_is_simulated(tmp_path):
         (lambda: ws.Plan("tiny", WORKS, grid={"gpu.sms": []}), ws.ConfigError, "expected a list of values"),
         (lambda: ws.Plan("tiny", WORKS, zips={"gpu.sms": [1], "gpu.sm.order": ["gto", "lrr"]}), ws.ConfigError, "zip"),
         (lambda: ws.Plan(ws.Machine("tiny", {"gpu.sms": 2}), WORKS), TypeError, "a machine with changes"),
+        (lambda: ws.Plan("tiny", ws.Applications(["stream"], alone=True)), TypeError, "run alone"),
         (lambda: ws.Plan.read("nowhere.toml"), ws.ConfigError, "nowhere.toml: the plan cannot be read"),
     ]:
         with pytest.raises(kind, match=words):

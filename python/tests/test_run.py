@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import warpshard as ws
+from warpshard.run import request
 
 # What the host did is in these, and differs from run to run.
 OF_THE_HOST = {"host.json", "summary.txt", ".warpshard-files"}
@@ -19,7 +24,10 @@ CASES = {
     "model": ((ws.Machine("tiny", {"gpu.sms": 3}), ws.Model("vecadd", n=20000)), {"interval": 500}, []),
     "v100": ((ws.Machine("v100", {"gpu.sms": 8}), ws.Model("gemm_tiled", m=128, n=128, k=64)), {"seed": 3, "interval": 300}, ["energy.csv", "power.svg"]),
     "policy": (("tiny", ws.Model("stream", cta_count=20, iterations=4)), {"policy": "static_limit:ctas=1", "max_cycles": 3000}, ["timeline.csv"]),
-    "cpu": (("hetero-small", "gather"), {"cpu": ["mcf", "gcc"], "options": ["--until", "gpu", "--cpu-warm", "500"], "max_cycles": 4000}, []),
+    "cpu": (("hetero-small", "gather"), {"cpu": ["mcf", "gcc"], "until": "gpu", "cpu_warm": 500, "max_cycles": 4000}, []),
+    "applications": (("fermi24", ws.Applications(["stream", "vecadd,priority=1"], once=True)), {"max_cycles": 3000}, []),
+    "sample": (("tiny", ws.Model("vecadd", n=20000)), {"sample": "error=20%"}, []),
+    "relaxed": (("tiny", ws.Model("stream", cta_count=20, iterations=4)), {"epoch": 80, "relaxed": True}, []),
 }
 
 
@@ -35,7 +43,8 @@ def test_the_files_are_those_of_the_command_line(command, repository, tmp_path, 
     else:
         given, options, present = CASES[case]
     result = ws.simulate(*given, threads=2, **options)
-    words = result.stats["configuration"]["command"].split()[1:]
+    assert result.host["arguments"] == [], "no command line was given"
+    words = shlex.split(result.stats["configuration"]["command"])[1:]
     done = command(*words, "--threads", "2", "--out", tmp_path / "command")
     assert done.returncode == 0, done.stderr
     theirs = {path.name: path.read_bytes() for path in (tmp_path / "command").iterdir() if path.name not in OF_THE_HOST}
@@ -127,7 +136,6 @@ def test_a_bar_is_shown_by_tqdm(capfd):
         (lambda: ws.simulate("tiny", ws.Program("nowhere.toml")), ws.WorkloadError, ["--program", "nowhere.toml"]),
         (lambda: ws.simulate("tiny", "vecadd", policy="dyncat"), ws.UsageError, ["--workload", "vecadd", "--policy", "dyncat"]),
         (lambda: ws.simulate("tiny", "vecadd", kernels="7"), ws.UsageError, ["--workload", "vecadd", "--kernels", "7"]),
-        (lambda: ws.simulate("tiny", "vecadd", interval=0), ws.UsageError, ["--workload", "vecadd", "--interval", "0"]),
         (lambda: ws.simulate("tiny", "vecadd", cpu="mcf"), ws.ConfigError, ["--workload", "vecadd", "--cpu", "mcf"]),
     ],
 )
@@ -137,6 +145,54 @@ def test_failures_have_the_text_and_the_code_of_the_command_line(command, tmp_pa
     done = command("run", "--machine", "tiny", *words, "--out", tmp_path / "out")
     assert done.returncode == raised.value.exit_code
     assert str(raised.value).removeprefix("error: ") == done.stderr.strip().removeprefix("error: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"interval": 0}, "interval: invalid value: integer `0`, expected a nonzero u64"),
+        ({"threads": -1}, "threads: invalid value: integer `-1`, expected a nonzero u32"),
+        ({"max_cycles": 1e6}, "max_cycles: invalid type: floating point `1000000.0`"),
+        ({"cpu": "mcf", "cpu_measure": 0}, "cpu measure: invalid value: integer `0`"),
+        ({"cpu": "mcf", "until": "end"}, "cpu until: unknown variant `end`, expected one of `both`, `gpu`, `cpu`"),
+        ({"until": "gpu"}, "name their applications with cpu"),
+        ({"relaxed": True}, "--relaxed needs --epoch"),
+        ({"sample": "", "interval": 500}, "--sample cannot be used with --interval"),
+        ({"sample": "errors=1"}, "--sample errors=1"),
+        ({"workload": ws.Program("nowhere.toml", arch="80")}, "arch is '80'; an architecture is written as sm_70"),
+    ],
+)
+def test_a_wrong_request_names_what_is_wrong(options, words):
+    with pytest.raises(ws.UsageError) as raised:
+        ws.simulate(**{"machine": "tiny", "workload": "vecadd", **options})
+    assert words in str(raised.value) and raised.value.exit_code == 2
+
+
+def test_every_argument_is_a_part_of_the_request(tmp_path):
+    machine = ws.Machine("tiny", {"gpu.sms": 3})
+    plain = json.loads(request(machine, ws.Model("vecadd", n=64)))
+    assert (plain["machine"], plain["workload"], plain["set"]) == ("tiny", {"model": "vecadd"}, [["gpu.sms", "3"], ["workload.n", "64"]])
+    whole = {"cpu_warm": 0, "cpu_measure": 5, "gpu_first": True, "until": "cpu", "epoch": np.int64(80), "relaxed": True, "pin": True}
+    whole |= {"threads": 2, "interval": np.uint8(7), "max_cycles": 9, "kernels": "1-2", "seed": 3, "sample": "", "checkpoint_every": 11}
+    made = json.loads(request(machine, ws.Trace("a"), policies=["probe"], cpu=["mcf", "gcc,lbm"], out=tmp_path / "o", resume="r", lenient=True, **whole))
+    assert made == {
+        **{"machine": "tiny", "workload": {"trace": "a"}, "set": [["gpu.sms", "3"]], "policies": ["probe"], "kernels": "1-2", "seed": 3},
+        "cpu": {"applications": ["mcf", "gcc", "lbm"], "warm": 0, "measure": 5, "gpu_first": True, "until": "cpu"},
+        **{"lenient": True, "max_cycles": 9, "interval": 7, "sample": "", "threads": 2, "epoch": 80, "relaxed": True, "pin": True},
+        **{"checkpoint_every": 11, "checkpoint_file": f"{tmp_path}/o.checkpoint", "resume": "r"},
+    }
+    assert json.loads(request(machine, ws.Trace("a", lenient=True)))["lenient"] is True
+    assert json.loads(request(machine, ws.Program("p.toml", "sm_80")))["workload"] == {"program": {"file": "p.toml", "arch": 80}}
+    apps = json.loads(request(machine, ws.Applications(["a", "b"], once=True)))["workload"]
+    assert apps == {"applications": {"apps": ["a", "b"], "once": True, "alone": False}}
+
+
+def test_all_that_starts_runs_takes_the_same_arguments():
+    of = {call: set(inspect.signature(call).parameters) for call in (ws.start, ws.simulate, ws.Device.start, ws.Device.simulate, request)}
+    assert of[ws.simulate] - {"progress"} == of[ws.start] == of[request] - {"policies"} | {"policy"}
+    assert of[ws.Device.simulate] - {"progress"} == of[ws.Device.start]
+    # What was launched is in memory: it is no file, all of it is timed, and it has no checkpoints.
+    assert of[ws.start] - of[ws.Device.start] == {"workload", "kernels", "lenient", "out", "checkpoint_every", "resume"}
 
 
 def test_a_folder_that_holds_other_files_is_refused(tmp_path):

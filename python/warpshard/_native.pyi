@@ -40,7 +40,7 @@ class Machine:
 class Run:
     def __init__(
         self,
-        arguments: Sequence[str | os.PathLike[str]],
+        request: str,
         machine: Machine | None = None,
         device: Device | None = None,
         controllers: Sequence[object] = ...,

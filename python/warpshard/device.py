@@ -21,7 +21,7 @@ from ._signature import Kind, of_mangled, of_source
 from .control import Controller
 from .machine import Machine
 from .result import Result
-from .run import Policy, Simulation, arguments, as_machine, as_policies
+from .run import Policy, Simulation, Until, as_machine, as_policies, request
 
 __all__ = ["Array", "Device", "Kernel", "Launched", "Module"]
 
@@ -372,14 +372,40 @@ class Device:
         policy: Policy | Sequence[Policy] | None = None,
         interval: int | None = None,
         max_cycles: int | None = None,
+        seed: int = 1,
+        sample: str | None = None,
+        cpu: Sequence[str] | str = (),
+        cpu_warm: int | None = None,
+        cpu_measure: int | None = None,
+        gpu_first: bool = False,
+        until: Until = "both",
+        epoch: int | None = None,
+        relaxed: bool = False,
+        pin: bool = False,
         machine: Machine | str | None = None,
-        options: Sequence[str] = (),
     ) -> Simulation:
         """Times everything launched so far, in the background; see `simulate`. The device may go on meanwhile."""
         made = self.machine if machine is None else as_machine(machine)
         named, controllers = as_policies(policy)
-        words = arguments(made, None, policies=named, threads=threads, interval=interval, max_cycles=max_cycles, options=options)
-        return Simulation(_native.Run(words, made._native, self._native, list[Controller](controllers)))
+        asked = request(
+            made,
+            None,
+            policies=named,
+            threads=threads,
+            interval=interval,
+            max_cycles=max_cycles,
+            seed=seed,
+            sample=sample,
+            cpu=cpu,
+            cpu_warm=cpu_warm,
+            cpu_measure=cpu_measure,
+            gpu_first=gpu_first,
+            until=until,
+            epoch=epoch,
+            relaxed=relaxed,
+            pin=pin,
+        )
+        return Simulation(_native.Run(asked, made._native, self._native, list[Controller](controllers)))
 
     def simulate(
         self,
@@ -388,8 +414,17 @@ class Device:
         policy: Policy | Sequence[Policy] | None = None,
         interval: int | None = None,
         max_cycles: int | None = None,
+        seed: int = 1,
+        sample: str | None = None,
+        cpu: Sequence[str] | str = (),
+        cpu_warm: int | None = None,
+        cpu_measure: int | None = None,
+        gpu_first: bool = False,
+        until: Until = "both",
+        epoch: int | None = None,
+        relaxed: bool = False,
+        pin: bool = False,
         machine: Machine | str | None = None,
-        options: Sequence[str] = (),
         progress: bool | None = None,
     ) -> Result:
         """Times everything launched so far, copies to the device included: a kernel of `result.kernels` for each launch.
@@ -398,8 +433,23 @@ class Device:
         those of `warpshard.simulate`.
         Raises KernelError: nothing was launched.
         """
-        run = self.start(threads=threads, policy=policy, interval=interval, max_cycles=max_cycles, machine=machine, options=options)
-        return run.result(progress)
+        return self.start(
+            threads=threads,
+            policy=policy,
+            interval=interval,
+            max_cycles=max_cycles,
+            seed=seed,
+            sample=sample,
+            cpu=cpu,
+            cpu_warm=cpu_warm,
+            cpu_measure=cpu_measure,
+            gpu_first=gpu_first,
+            until=until,
+            epoch=epoch,
+            relaxed=relaxed,
+            pin=pin,
+            machine=machine,
+        ).result(progress)
 
     def __repr__(self) -> str:
         return f"<Device {self.machine.name} ({self.arch}): {self.launches} launches>"

@@ -125,6 +125,8 @@ def _workload(given: AnyWorkload) -> dict[str, Any]:
     if isinstance(work, Trace):
         return {"trace": os.fspath(work.path)}
     if isinstance(work, Applications):
+        if work.alone:
+            raise TypeError("applications that are run alone, too, in a plan: it has no such runs; give each application as a workload")
         return {"apps": list(work.apps), **({"once": True} if work.once else {})}
     named: dict[str, Any] = {"program": work.name} if isinstance(work, Program) else {"model": work.name}
     if isinstance(work, Program) and work.arch:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import operator
 import os
 import sys
 import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from . import _native
 from .control import Controller
 from .machine import Machine
 from .result import Result
-from .workload import Workload, as_workload
+from .workload import Trace, Workload, as_workload
 
 __all__ = ["Progress", "Simulation", "simulate", "start"]
 
 Policy = str | Controller
+Until = Literal["both", "gpu", "cpu"]
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def as_policies(given: Policy | Sequence[Policy] | None) -> tuple[list[str], lis
     return [one for one in all_ if isinstance(one, str)], [one for one in all_ if not isinstance(one, str)]
 
 
-def arguments(
+def request(
     machine: Machine,
     workload: Workload | None,
     *,
@@ -150,33 +153,51 @@ def arguments(
     max_cycles: int | None = None,
     kernels: str | None = None,
     seed: int = 1,
+    lenient: bool = False,
+    sample: str | None = None,
     cpu: Sequence[str] | str = (),
+    cpu_warm: int | None = None,
+    cpu_measure: int | None = None,
+    gpu_first: bool = False,
+    until: Until = "both",
+    epoch: int | None = None,
+    relaxed: bool = False,
+    pin: bool = False,
     out: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     resume: str | os.PathLike[str] | None = None,
-    options: Sequence[str] = (),
-) -> list[str]:
-    """The command line of a run."""
-    words = ["warpshard", "run", "--machine", machine.base]
+) -> str:
+    """What a run is asked for, as JSON: `warpshard::run::Request`. What is not given has its default."""
     settings = list(machine.changes.items())
     if workload is not None:
-        words += workload._options()
         settings += workload._settings()
-    for key, value in settings:
-        words += ["--set", f"{key}={value}"]
-    for policy in policies:
-        words += ["--policy", policy]
-    cpus = [cpu] if isinstance(cpu, str) else list(cpu)
-    if cpus:
-        words += ["--cpu", ",".join(cpus)]
-    given: dict[str, object] = {"threads": threads, "interval": interval, "max-cycles": max_cycles, "kernels": kernels}
-    given |= {"out": out and os.fspath(out), "checkpoint-every": checkpoint_every, "resume": resume and os.fspath(resume)}
-    for name, number in given.items():
-        if number is not None:
-            words += [f"--{name}", str(number)]
-    if seed != 1:
-        words += ["--seed", str(seed)]
-    return [*words, *options]
+    applications = [name for given in ([cpu] if isinstance(cpu, str) else cpu) for name in given.split(",")]
+    cores: dict[str, object] = {"warm": cpu_warm, "measure": cpu_measure, "gpu_first": gpu_first or None, "until": None if until == "both" else until}
+    of_cores = {name: value for name, value in cores.items() if value is not None}
+    if of_cores and not applications:
+        raise _native.UsageError("cpu_warm, cpu_measure, gpu_first and until are for runs with CPU cores: name their applications with cpu")
+    asked: dict[str, object] = {
+        "machine": machine.base,
+        "workload": None if workload is None else workload._source(),
+        "set": settings,
+        "policies": list(policies),
+        "kernels": kernels,
+        "cpu": {"applications": applications, **of_cores},
+        "seed": seed,
+        "lenient": lenient or (isinstance(workload, Trace) and workload.lenient),
+        "max_cycles": max_cycles,
+        "interval": interval,
+        "sample": sample,
+        "threads": threads,
+        "epoch": epoch,
+        "relaxed": relaxed,
+        "pin": pin,
+        "checkpoint_every": checkpoint_every,
+        "checkpoint_file": None if out is None else os.fspath(out) + ".checkpoint",
+        "resume": None if resume is None else os.fspath(resume),
+    }
+    # Whole numbers of numpy are whole numbers.
+    return json.dumps(asked, default=operator.index)
 
 
 def start(
@@ -189,15 +210,23 @@ def start(
     max_cycles: int | None = None,
     kernels: str | None = None,
     seed: int = 1,
+    lenient: bool = False,
+    sample: str | None = None,
     cpu: Sequence[str] | str = (),
+    cpu_warm: int | None = None,
+    cpu_measure: int | None = None,
+    gpu_first: bool = False,
+    until: Until = "both",
+    epoch: int | None = None,
+    relaxed: bool = False,
+    pin: bool = False,
     out: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     resume: str | os.PathLike[str] | None = None,
-    options: Sequence[str] = (),
 ) -> Simulation:
     """Starts a run in the background; the arguments are those of `simulate`."""
     made, (named, controllers) = as_machine(machine), as_policies(policy)
-    words = arguments(
+    asked = request(
         made,
         as_workload(workload),
         policies=named,
@@ -206,13 +235,21 @@ def start(
         max_cycles=max_cycles,
         kernels=kernels,
         seed=seed,
+        lenient=lenient,
+        sample=sample,
         cpu=cpu,
+        cpu_warm=cpu_warm,
+        cpu_measure=cpu_measure,
+        gpu_first=gpu_first,
+        until=until,
+        epoch=epoch,
+        relaxed=relaxed,
+        pin=pin,
         out=out,
         checkpoint_every=checkpoint_every,
         resume=resume,
-        options=options,
     )
-    return Simulation(_native.Run(words, made._native, None, controllers))
+    return Simulation(_native.Run(asked, made._native, None, controllers))
 
 
 def simulate(
@@ -225,11 +262,19 @@ def simulate(
     max_cycles: int | None = None,
     kernels: str | None = None,
     seed: int = 1,
+    lenient: bool = False,
+    sample: str | None = None,
     cpu: Sequence[str] | str = (),
+    cpu_warm: int | None = None,
+    cpu_measure: int | None = None,
+    gpu_first: bool = False,
+    until: Until = "both",
+    epoch: int | None = None,
+    relaxed: bool = False,
+    pin: bool = False,
     out: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     resume: str | os.PathLike[str] | None = None,
-    options: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Result:
     """Simulates a workload on a machine.
@@ -242,11 +287,19 @@ def simulate(
     max_cycles: ends the run at this core cycle.
     kernels: simulates only these: numbers ("1-4,7") or a regular expression over names.
     seed: of the random numbers of kernel models and CPU profiles.
+    lenient: accepts minor errors of traces, as `Trace(path, lenient=True)` does, also in those of applications.
+    sample: simulates a sample of the launches and estimates the rest (docs/sampling.md): what it aims at, such as "error=2%"; "" for the defaults.
     cpu: applications of the CPU cores, one per core, or "@MIX".
+    cpu_warm: instructions by which each CPU core is warmed before kernels start; 500000 if not given.
+    cpu_measure: instructions of each CPU core that are measured; 4500000 if not given.
+    gpu_first: starts kernels at once instead of after the warm-up of the CPU cores.
+    until: the end of a run with CPU cores: "gpu" when every kernel has ended, "cpu" when every core is measured, "both" when all have.
+    epoch: core cycles between two barriers of the worker threads; chosen from the machine if not given. Results do not depend on it unless `relaxed`.
+    relaxed: allows epochs longer than the lookahead. Results are then approximate and marked so.
+    pin: pins each worker thread to a core.
     checkpoint_every: saves the state of the run every so many core cycles, in `out` + ".checkpoint".
     out: names that file, as `--out` does on the command line; nothing else is written there (`result.save`).
     resume: goes on from such a file of the same run, also of the command line. The results are those of a run that was never stopped.
-    options: further options of `warpshard run`, such as ["--epoch", "80", "--relaxed"].
     progress: shows a bar of tqdm; by default in terminals and notebooks.
 
     Other Python threads run meanwhile. Ctrl-C cancels the run.
@@ -261,9 +314,17 @@ def simulate(
         max_cycles=max_cycles,
         kernels=kernels,
         seed=seed,
+        lenient=lenient,
+        sample=sample,
         cpu=cpu,
+        cpu_warm=cpu_warm,
+        cpu_measure=cpu_measure,
+        gpu_first=gpu_first,
+        until=until,
+        epoch=epoch,
+        relaxed=relaxed,
+        pin=pin,
         out=out,
         checkpoint_every=checkpoint_every,
         resume=resume,
-        options=options,
     ).result(progress)

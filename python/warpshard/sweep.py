@@ -88,7 +88,7 @@ def sweep(
     jobs: runs at a time; one per core if not given.
     threads: of each run.
     errors: "raise" ends the sweep at the first run that fails; "keep" goes on and leaves its row empty but for `error`.
-    options: `interval`, `max_cycles`, `kernels`, `seed`, `cpu`, `options` of `simulate`.
+    options: others of `simulate`, such as `interval`, `max_cycles`, `kernels`, `seed`, `cpu` and `sample`.
 
     Results stay in memory; a `Plan` stores them and goes on where it was. The table has a row per run in the order machine, workload, change, policy, with a column for each key, and the headline numbers. All machines are
     checked before the first run begins.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,8 @@ class Trace:
     lenient: bool = False
     """Accept minor errors of the trace; each repair is counted in a note."""
 
-    def _options(self) -> list[str]:
-        return ["--trace", os.fspath(self.path)] + (["--lenient"] if self.lenient else [])
+    def _source(self) -> dict[str, Any]:
+        return {"trace": os.fspath(self.path)}
 
     def _settings(self) -> list[tuple[str, str]]:
         return []
@@ -70,8 +71,8 @@ class Model(_Parameters):
     def __init__(self, name: str | os.PathLike[str] = "gemm_tiled", **parameters: int) -> None:
         super().__init__(name, parameters)
 
-    def _options(self) -> list[str]:
-        return ["--workload", self.name]
+    def _source(self) -> dict[str, Any]:
+        return {"model": self.name}
 
 
 class Program(_Parameters):
@@ -87,8 +88,8 @@ class Program(_Parameters):
         super().__init__(path, parameters)
         self.arch = arch
 
-    def _options(self) -> list[str]:
-        return ["--program", self.name] + (["--arch", self.arch] if self.arch else [])
+    def _source(self) -> dict[str, Any]:
+        return {"program": {"file": self.name, "arch": None if self.arch is None else _architecture(self.arch)}}
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,11 @@ class Applications:
     apps: Sequence[str]
     once: bool = False
     """Start no application again when it has ended."""
+    alone: bool = False
+    """Run each application alone, too, for STP, ANTT and fairness. Such runs are kept in results/alone and not repeated."""
 
-    def _options(self) -> list[str]:
-        return [word for app in self.apps for word in ("--app", app)] + (["--once"] if self.once else [])
+    def _source(self) -> dict[str, Any]:
+        return {"applications": {"apps": list(self.apps), "once": self.once, "alone": self.alone}}
 
     def _settings(self) -> list[tuple[str, str]]:
         return []
@@ -124,6 +127,14 @@ class Beside:
 
     workload: Workload | str
     cpu: str
+
+
+def _architecture(text: str) -> int:
+    """The number of an architecture: 80 for sm_80."""
+    found = re.fullmatch("sm_([0-9]{2,3})", text)
+    if found is None:
+        raise _native.UsageError(f"arch is {text!r}; an architecture is written as sm_70")
+    return int(found.group(1))
 
 
 def as_workload(given: Workload | str) -> Workload:

@@ -14,6 +14,7 @@ mod program;
 mod results;
 mod rig;
 mod sampling;
+mod shared;
 mod sweep;
 
 pub(crate) use bench::BenchArgs;
@@ -22,6 +23,8 @@ pub(crate) use program::{CompileArgs, ExecArgs, RecordArgs};
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
+pub(crate) use shared::TraceSetArgs;
+use shared::key_value;
 pub(crate) use sweep::{BatchSystem, SubmitArgs, SweepArgs, SweepCommand};
 
 const EXAMPLES: &str = "\
@@ -38,7 +41,7 @@ Examples:
 /// A parallel, deterministic simulator of GPUs and CPU+GPU chips. It reports cycles, stall reasons, memory traffic and energy
 /// of SASS traces and kernel models. Results are the same bytes for any number of threads.
 #[derive(Debug, Parser)]
-#[command(name = "warpshard", bin_name = "warpshard", version = super::version(), after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "warpshard", bin_name = "warpshard", version = super::version::version(), after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -351,32 +354,6 @@ pub(crate) struct CheckArgs {
     pub lenient: bool,
 }
 
-/// Options that studies and the benchmark share.
-#[derive(Args, Debug)]
-pub(crate) struct TraceSetArgs {
-    /// Built-in machine, or machine file (.toml) [default: v100; a study has its own].
-    #[arg(long, value_name = "NAME|FILE")]
-    pub machine: Option<String>,
-    /// Override a value of the machine. Repeatable.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
-    /// Folder with recorded traces and measured results, which replace the built-in ones [default: built-in results, and the recorded
-    /// traces in ../shared/reference if there are any].
-    #[arg(long, value_name = "DIR")]
-    pub reference: Option<PathBuf>,
-    /// Folder that keeps generated traces between studies.
-    #[arg(long, value_name = "DIR", default_value = "target/traces")]
-    pub cache: PathBuf,
-    /// Result folder [default: results/study-NAME or results/bench, replaced].
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-impl TraceSetArgs {
-    /// The default machine of the benchmark.
-    pub(crate) const MACHINE: &'static str = "v100";
-}
-
 const STUDY_HELP: &str = "\
 A study takes the options that concern it and refuses the others. Studies of kernels show a --policy or --order as one more column.
 
@@ -663,13 +640,6 @@ fn number_range(text: &str) -> Result<(usize, usize), String> {
         None => text.parse().ok().map(|only| (only, only)),
     };
     parsed.filter(|(first, last)| 1 <= *first && first <= last).ok_or_else(|| "expected A..B with 1 <= A <= B, or one number".to_owned())
-}
-
-fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("expected KEY=VALUE, such as gpu.sms=56".to_owned()),
-    }
 }
 
 fn model_key_value(text: &str) -> Result<(String, String), String> {

@@ -31,25 +31,19 @@ mod sweep;
 mod timeline;
 mod trace;
 mod trace_sizes;
+mod version;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
 use clap::Parser as _;
 
-use warpshard_build::commit;
 use warpshard_run::{Exit, Request, exit_codes};
 
 use args::{Cli, Command};
 pub use failure::Failure;
-
-/// The program's version and the commit it was built from.
-pub fn version() -> &'static str {
-    static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", warpshard_build::VERSION, commit()));
-    &VERSION
-}
+pub use version::version;
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::builder::PossibleValuesParser;
-
-use warpshard_noc::mesh::{NetworkSpec, Pipeline, Topology};
+use warpshard_noc::mesh::NetworkSpec;
 use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::{Destination, ResultFile, csv};
@@ -16,32 +14,6 @@ use warpshard_run::Exit;
 
 use super::failure::Failure;
 use super::output;
-
-/// Reads `meshKxM` or `xbarN`.
-pub(super) fn topology(text: &str) -> Result<Topology, String> {
-    let size = |text: &str| text.parse::<u16>().ok().filter(|size| (1..=128).contains(size));
-    let mesh = || {
-        let (columns, rows) = text.strip_prefix("mesh")?.split_once('x')?;
-        Some(Topology::Mesh { columns: size(columns)?, rows: size(rows)? })
-    };
-    let crossbar = || Some(Topology::Crossbar { ports: size(text.strip_prefix("xbar")?)? });
-    mesh().or_else(crossbar).ok_or_else(|| "expected meshKxM or xbarN with sizes from 1 to 128, as in mesh6x6 or xbar36".to_owned())
-}
-
-/// Reads the number of stages.
-pub(super) fn pipeline(text: &str) -> Result<Pipeline, String> {
-    match text {
-        "2" => Ok(Pipeline::Speculative),
-        "3" => Ok(Pipeline::Three),
-        "4" => Ok(Pipeline::Four),
-        _ => Err("a router has 2, 3 or 4 stages".to_owned()),
-    }
-}
-
-/// The names of the patterns.
-pub(super) fn pattern() -> PossibleValuesParser {
-    PossibleValuesParser::new(PATTERNS.iter().map(|(name, _)| *name))
-}
 
 /// Measures one load, or rising loads.
 ///

@@ -1,6 +1,8 @@
 //! Workloads and machines that tests of the whole simulator share.
 
+pub(crate) mod options;
 mod shared;
+pub(crate) mod systems;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -94,7 +94,7 @@ fn measure(path: &Path, row: &Row) -> Result<CpuResult, TaskError> {
     let stream = CpuStream::Trace(trace.stream(false)?);
     let memory = CpuMemory::Dram(standard, *ratio);
     let plan = CpuRun { spec: CpuSpec::ramulator(), memory, warm: 0, instructions: row.instructions, skip: true };
-    run_core(stream, &plan).map_err(TaskError::from)
+    run_core(stream, &plan).map_err(|why| why.to_string().into())
 }
 
 /// The file of a trace, if it is there.

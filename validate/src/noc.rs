@@ -198,7 +198,7 @@ fn simulate(point: &Point) -> Result<Measured, TaskError> {
     let pattern = PATTERNS.iter().find(|(name, _)| *name == point.pattern);
     let pattern = pattern.ok_or_else(|| format!("there is no pattern `{}`", point.pattern))?.1;
     measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
-        .map_err(TaskError::from)
+        .map_err(|why| why.to_string().into())
 }
 
 fn read(references: &References) -> Result<Vec<Point>, TaskError> {

@@ -1,5 +1,6 @@
 //! Assembles a machine: its units, the links between them, and their latencies.
 
+use crate::BuildError;
 use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, CpuId, Frequency, GpuId, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
@@ -134,7 +135,7 @@ fn slices(machine: &Machine) -> u32 {
 }
 
 /// Whether every application gets an SM where applications own SMs.
-fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
+fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError> {
     let (apps, sms) = (workload.applications.len(), machine.gpu.sms as usize);
     if machine.gpu.dispatch.sharing != Sharing::Spatial || apps <= sms {
         return Ok(());
@@ -143,15 +144,16 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
         "{apps} applications cannot each own SMs of {}, which has {sms}; use gpu.dispatch.sharing = \"left-over\" or \"interleaved\", \
          fewer applications, or more SMs",
         machine.name
-    ))
+    )
+    .into())
 }
 
 /// Builds the units and links of `machine` running `workload`, and `load` on its CPU cores.
 ///
 /// # Errors
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
-pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, String> {
-    load.map_or(Ok(()), |load| load.check(machine)).map_err(|error| error.to_string())?;
+pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, BuildError> {
+    load.map_or(Ok(()), |load| load.check(machine))?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
@@ -210,7 +212,7 @@ impl Gpu<'_> {
         phases: Option<&Arc<[Phases]>>,
         load: Option<&CpuLoad>,
         mut shard: u32,
-    ) -> Result<u32, String> {
+    ) -> Result<u32, BuildError> {
         let (clocks, cut, part) = (self.clocks, self.cut, self.number as u16);
         let layout = self.layout.gpu(self.number);
         let prefix = if self.system.is_some() { format!("gpu{} ", self.number) } else { String::new() };
@@ -329,7 +331,7 @@ impl Gpu<'_> {
 }
 
 /// One subnet between all ports and all slices.
-fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, String> {
+fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, BuildError> {
     // The hub of a system is a core and a slice among the others.
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
     let (sms, partitions) = (machine.gpu.sms as usize, machine.mem.map.partitions as usize);
@@ -401,7 +403,7 @@ fn pipeline(stages: u32) -> Pipeline {
 }
 
 /// One router with a terminal for each sender and each receiver; sender i and receiver i share one.
-fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result<SubnetSpec, String> {
+fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result<SubnetSpec, BuildError> {
     let topology = Topology::Crossbar { ports: inputs.max(outputs) as u16 };
     let vc = noc.vc;
     let network =
@@ -428,7 +430,7 @@ fn add_cpus(
     load: &CpuLoad,
     wiring: &Wiring,
     first_shard: u32,
-) -> Result<(), String> {
+) -> Result<(), BuildError> {
     for (core, application) in (0..).zip(&load.applications) {
         let port = (machine.gpu.sms + core) as u16;
         let nth = |first: LinkId| LinkId(first.0 + port);
@@ -509,7 +511,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
 }
 
 /// The clocks of each GPU, and that of CPU cores, over one base tick.
-fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), String> {
+fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), BuildError> {
     let cpu = machine.cpu.as_ref().map(|cpu| cpu.clock);
     let of_kind = |kind: &Machine| [kind.clocks.core, kind.clocks.noc, kind.clocks.llc, kind.clocks.dram];
     let all: Vec<Frequency> = machine.each_kind().flat_map(of_kind).chain(cpu).collect();
@@ -526,18 +528,19 @@ fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), Strin
 ///
 /// # Errors
 /// When a kernel does not fit at all: its name, and the resource that is too small.
-pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, String> {
+pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, BuildError> {
     let one = |kernel: &Kernel| occupancy(machine.of_gpu(u32::from(kernel.info.on_gpu().0)), kernel);
     workload.kernels.iter().map(one).collect()
 }
 
-fn occupancy(machine: &Machine, kernel: &Kernel) -> Result<u32, String> {
+fn occupancy(machine: &Machine, kernel: &Kernel) -> Result<u32, BuildError> {
     resident_ctas(&machine.gpu.sm, &kernel.info)
         .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
+        .map_err(Into::into)
 }
 
 /// The same on a GPU; in a system 1 for kernels that run on another and do not fit this one.
-fn occupancies_on(machine: &Machine, workload: &Workload, gpu: Option<u32>) -> Result<Vec<u32>, String> {
+fn occupancies_on(machine: &Machine, workload: &Workload, gpu: Option<u32>) -> Result<Vec<u32>, BuildError> {
     let elsewhere = |kernel: &Kernel| gpu.is_some_and(|gpu| gpu != u32::from(kernel.info.on_gpu().0));
     let one = |kernel: &Kernel| occupancy(machine, kernel).or_else(|problem| if elsewhere(kernel) { Ok(1) } else { Err(problem) });
     workload.kernels.iter().map(one).collect()

@@ -7,6 +7,7 @@
 mod activity;
 mod apply;
 mod build;
+mod build_error;
 mod cpu_load;
 mod facts;
 mod layout;
@@ -29,6 +30,7 @@ pub mod host {
 }
 
 pub use build::{Built, ShardCut, build, occupancies};
+pub use build_error::BuildError;
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
 pub use facts::facts;
 pub use layout::ChipLayout;

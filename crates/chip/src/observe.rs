@@ -1,5 +1,6 @@
 //! The director of a chip's run: turns counters at cuts into interval rows and observations, and calls the controllers.
 
+use crate::BuildError;
 use std::sync::Arc;
 
 use warpshard_state::{Reader, State, StateError, Writer};
@@ -69,14 +70,14 @@ impl Observer {
         interval: Option<u64>,
         controllers: Vec<Box<dyn Controller>>,
         progress: Option<Published<Progress>>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, BuildError> {
         let facts = facts(machine, &workload);
         if let Some(controller) = controllers.first() {
             suits_controllers(machine).map_err(|problem| format!("controller `{}`: {problem}", controller.name()))?;
         }
         check(&controllers, &facts).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         if interval == Some(0) {
-            return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core));
+            return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core).into());
         }
         let attach = |controller: Box<dyn Controller>| Attached {
             triggers: controller.triggers(),

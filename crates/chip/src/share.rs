@@ -1,5 +1,6 @@
 //! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
 
+use crate::BuildError;
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::{ClockDomain, Cycle, UnitId};
@@ -115,7 +116,7 @@ impl Share {
             share.counters.push((index as u32, values));
             match unit {
                 ChipUnit::Sm(sm) => {
-                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
+                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls[1..]);
                     for (sum, ((part, of_class), stalls)) in of_kernels.iter_mut().zip(parts) {
                         sum.sm.add(part);
                         add_classes(&mut sum.classes, of_class);
@@ -190,7 +191,7 @@ pub(super) fn collect(
     workload: &Workload,
     (late, messages): (LateMessages, u64),
     ranks: Option<&mut Box<dyn Ranks>>,
-) -> Result<Results, String> {
+) -> Result<Results, BuildError> {
     let mut all = Share::of(units, owned, workload.kernels.len(), late, messages);
     if let Some(ranks) = ranks {
         for other in share(ranks.as_mut(), &all)? {

@@ -176,10 +176,11 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         return Err(RunError::Config(problem.into()));
     }
     if options.checkpoints.every.is_some() || options.checkpoints.resume.is_some() {
-        can_be_saved(&options).map_err(RunError::Config)?;
+        can_be_saved(&options).map_err(|why| RunError::Config(why.to_string()))?;
     }
-    let workload = &for_machine(machine, workload).map_err(RunError::Config)?;
-    let Built { mut plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
+    let workload = &for_machine(machine, workload).map_err(|why| RunError::Config(why.to_string()))?;
+    let Built { mut plan, layout } =
+        build(machine, workload, options.cpu.as_ref(), options.cut).map_err(|why| RunError::Config(why.to_string()))?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
@@ -214,7 +215,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         stop: options.stop,
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout.clone(), options.interval, options.controllers, options.progress)
-        .map_err(RunError::Config)?
+        .map_err(|why| RunError::Config(why.to_string()))?
         .watching(options.cpu.as_ref())
         .counting(schemas)
         .measuring(options.measure, machine)
@@ -230,7 +231,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let host = host_facts(&finished, &names, &kinds, startup);
     let counted = (finished.late, finished.host.messages);
     let results = collect((&finished.units, &layout, &clocks), &finished.owned, workload, counted, finished.ranks.as_mut());
-    let results = results.map_err(RunError::Trace)?;
+    let results = results.map_err(|why| RunError::Trace(why.to_string()))?;
     let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
         lookahead_cycles: finished.host.lookahead,

@@ -1,5 +1,6 @@
 //! A system of several GPUs: their hubs, the switches, and the links between them.
 
+use crate::BuildError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub(super) struct SystemPlan {
 impl SystemPlan {
     /// # Errors
     /// When GPUs have no links between them; a message for the user.
-    pub(super) fn of(machine: &Machine, system: &System, workload: &Workload) -> Result<Self, String> {
+    pub(super) fn of(machine: &Machine, system: &System, workload: &Workload) -> Result<Self, BuildError> {
         let routes = Routes::of(system)?;
         let gpus: Vec<GpuId> = workload.applications().iter().map(|app| app.gpu.unwrap_or_default()).collect();
         let rule = match system.memory {

@@ -1,5 +1,6 @@
 //! What a run on several GPUs leads to: the workload that each of them gets, and their results side by side.
 
+use crate::BuildError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::system::SystemPlan;
 ///
 /// # Errors
 /// When the workload names a GPU that the machine does not have; a message for the user.
-pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Workload>, String> {
+pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Workload>, BuildError> {
     let spread = machine.system.as_ref().is_some_and(|system| system.launch == Launch::Spread);
     let sms: Vec<u32> = machine.each_gpu().map(|gpu| gpu.gpu.sms).collect();
     let made = for_gpus(workload, &sms, spread)?;

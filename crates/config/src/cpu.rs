@@ -1,5 +1,6 @@
 //! A CPU core, resolved: every value given, spans in cycles of the core's own clock.
 
+use crate::Impossible;
 use warpshard_base::LINE_BYTES;
 
 use super::cache::Cache;
@@ -78,19 +79,23 @@ impl CpuSpec {
     ///
     /// # Errors
     /// When a width, window or line cannot be simulated.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Impossible> {
         if !(1..=64).contains(&self.width) {
-            return Err(format!("a width of {}; expected 1 to 64 instructions per cycle", self.width));
+            return Err(format!("a width of {}; expected 1 to 64 instructions per cycle", self.width).into());
         }
         if !(1..=self.width).contains(&self.memory_per_cycle) {
-            return Err(format!("{} memory instructions per cycle; expected 1 to the width of {}", self.memory_per_cycle, self.width));
+            return Err(
+                format!("{} memory instructions per cycle; expected 1 to the width of {}", self.memory_per_cycle, self.width).into()
+            );
         }
         if !(1..=4096).contains(&self.window) || self.window < self.width {
-            return Err(format!("a window of {} for a width of {}; expected at least the width and at most 4096", self.window, self.width));
+            return Err(
+                format!("a window of {} for a width of {}; expected at least the width and at most 4096", self.window, self.width).into()
+            );
         }
         let lines: &[u32] = if self.caches.is_some() { &[128] } else { &[32, 64, 128] };
         if !lines.contains(&self.line_bytes) {
-            return Err(format!("requests of {} bytes; expected one of {lines:?}", self.line_bytes));
+            return Err(format!("requests of {} bytes; expected one of {lines:?}", self.line_bytes).into());
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ pub mod cpu;
 pub mod dram;
 pub mod error;
 pub mod import;
+mod impossible;
 pub mod input;
 pub mod keys;
 mod kind_keys;
@@ -33,6 +34,7 @@ pub mod system;
 pub mod value;
 
 pub use error::{ConfigErrors, Problem};
+pub use impossible::Impossible;
 pub use load::{Builtin, Loaded, builtin_machines};
 pub use machine::Machine;
 pub use provenance::Provenance;

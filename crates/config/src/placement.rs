@@ -2,6 +2,7 @@
 
 use super::machine::{Machine, Mesh};
 use super::seat::Seat;
+use crate::Impossible;
 
 /// The router of every core and partition, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +20,10 @@ impl Placement {
     ///
     /// # Errors
     /// When something sits nowhere, twice, or is not on the chip; a message for the user.
-    pub fn of(machine: &Machine, mesh: &Mesh) -> Result<Self, String> {
+    pub fn of(machine: &Machine, mesh: &Mesh) -> Result<Self, Impossible> {
         let routers = (mesh.columns * mesh.rows) as usize;
         if mesh.placement.len() != routers {
-            return Err(format!("has {} routers, expected {} x {} = {routers}", mesh.placement.len(), mesh.columns, mesh.rows));
+            return Err(format!("has {} routers, expected {} x {} = {routers}", mesh.placement.len(), mesh.columns, mesh.rows).into());
         }
         let cpus = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
         let seat = |of: fn(Seat) -> Option<Option<u32>>, name: &str, count: u32| seat_all(&mesh.placement, of, name, count);

@@ -4,6 +4,7 @@
 //! take next. All of these lead to one node, the first in the order of nodes that is closest; packets spread over parallel links by their
 //! address. Where GPUs do not forward, no path passes through one.
 
+use crate::Impossible;
 use std::collections::VecDeque;
 
 use super::system::{LinkSet, Node, System, Wire};
@@ -37,7 +38,7 @@ impl Routes {
     ///
     /// # Errors
     /// When a link ends at a GPU that is not there or at its own beginning, or GPUs have no path between them; a message for the user.
-    pub fn of(system: &System) -> Result<Self, String> {
+    pub fn of(system: &System) -> Result<Self, Impossible> {
         let gpus = system.gpus as usize;
         let sets = [(&system.peer, false), (&system.host, true)];
         let wires: Vec<(Wire, bool)> = sets.iter().flat_map(|(set, host)| set.wires(system.gpus).into_iter().map(|w| (w, *host))).collect();
@@ -175,7 +176,7 @@ mod tests {
         let line = ["gpu0-gpu1 x2", "gpu1-gpu2"];
         let routes = Routes::of(&system(3, &line, true)).unwrap();
         assert_eq!((routes.ways(0, 2), routes.path(2, 0), routes.longest), (&[0, 2][..], vec![5, 1], 2));
-        let error = Routes::of(&system(3, &line, false)).unwrap_err();
+        let error = Routes::of(&system(3, &line, false)).unwrap_err().to_string();
         assert_eq!(error, "there is no path of links from gpu2 to gpu0 that passes through no other GPU");
         let switched = Routes::of(&system(3, &["gpu0-gpu1", "gpu0-switch0", "gpu1-switch0", "gpu2-switch0"], false)).unwrap();
         assert_eq!((switched.path(0, 1), switched.path(0, 2), switched.longest), (vec![0], vec![2, 7], 2));
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn links_to_nowhere_are_refused() {
-        let error = |wires: &[&str]| Routes::of(&system(2, wires, true)).unwrap_err();
+        let error = |wires: &[&str]| Routes::of(&system(2, wires, true)).unwrap_err().to_string();
         assert_eq!(error(&["gpu0-gpu0"]), "the link \"gpu0-gpu0\" leads from gpu0 to itself");
         assert_eq!(error(&["gpu0-gpu2"]), "the link \"gpu0-gpu2\" ends at gpu2, but the system has 2 GPUs, counted from 0");
         assert_eq!(error(&["gpu0-gpu1 x0"]), "\"gpu0-gpu1 x0\" stands for 0 links, expected 1 to 64");

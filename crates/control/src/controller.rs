@@ -112,7 +112,7 @@ pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), V
         }
         // With one application there is nothing to share.
         let shares = facts.applications.len() > 1;
-        let heeded = controller.knobs().iter().filter(|_| shares).map(|knob| facts.heeds(knob));
+        let heeded = controller.knobs().iter().filter(|_| shares).map(|knob| facts.heeds(knob).map_err(|why| why.to_string()));
         for problem in iter::once(controller.suits(facts)).chain(heeded).filter_map(Result::err) {
             problems.push(ControlError::Unsuited { name: name(), problem });
         }

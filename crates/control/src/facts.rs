@@ -1,5 +1,6 @@
 //! What is known before a run begins and never changes: sizes that controllers compute with.
 
+use crate::Unheeded;
 use warpshard_base::AppId;
 
 use super::Knob;
@@ -109,13 +110,13 @@ impl Facts {
     ///
     /// # Errors
     /// When they have none, with what to set.
-    pub fn heeds(&self, knob: Knob) -> Result<(), String> {
+    pub fn heeds(&self, knob: Knob) -> Result<(), Unheeded> {
         let (what, needed) = match knob {
             Knob::Owner if !self.spatial => ("the applications that own SMs", "spatial"),
             Knob::KernelCtas if !self.interleaved => ("maxima of kernels on an SM", "interleaved"),
             _ => return Ok(()),
         };
-        Err(format!("it sets {what}, which have no effect on this machine: set gpu.dispatch.sharing = \"{needed}\""))
+        Err(format!("it sets {what}, which have no effect on this machine: set gpu.dispatch.sharing = \"{needed}\"").into())
     }
 }
 

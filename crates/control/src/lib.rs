@@ -10,6 +10,7 @@ mod facts;
 mod knob;
 mod observation;
 mod trigger;
+mod unheeded;
 
 pub use controller::{ControlError, Controller, check};
 pub use decision::{Decision, DecisionSet, Signal};
@@ -17,5 +18,6 @@ pub use facts::{Facts, KernelFacts, Peaks, Resources};
 pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
+pub use unheeded::Unheeded;
 
 pub use warpshard_protocol::{CtaGone, CtaProgress, EndedCtas, EventKind, PowerState, Preemption, SmProgress};

@@ -10,6 +10,7 @@ mod agenda;
 mod checkpoint;
 mod coordinator;
 mod director;
+mod error;
 mod log;
 mod outbox;
 mod placement;
@@ -26,6 +27,7 @@ mod worker;
 
 pub use checkpoint::{Checkpoints, Keep};
 pub use director::{Cut, Director, SeenEvent, View};
+pub use error::Unsteppable;
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{LONG, ShardCost, improve, left_to_owner, place};

@@ -7,6 +7,7 @@
 //!
 //! Invariant: all ranks call [`Ranks::exchange`] equally often, in the same epochs and cuts.
 
+use crate::Unsteppable;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -187,7 +188,7 @@ fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u1
 ///
 /// # Errors
 /// When a rank is gone, or runs another build.
-pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, String> {
+pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, Unsteppable> {
     Ok(exchange(ranks, value, &mut Vec::new(), &mut Vec::new())?.0)
 }
 

@@ -6,6 +6,7 @@
 //! and so everything simulated, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
 //! Algorithmica 1991, for circuits).
 
+use crate::Unsteppable;
 use warpshard_base::Tick;
 
 use super::Unit;
@@ -43,7 +44,7 @@ const LONGEST: u64 = 4096;
 ///
 /// # Errors
 /// When some link has no latency at all or a loop of links is shorter than one reference cycle per link: the message names it.
-pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, String> {
+pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, Unsteppable> {
     let period = plan.reference.period;
     let fixed: Vec<Edge> = plan
         .links
@@ -58,7 +59,8 @@ pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, String> {
         return Err(format!(
             "the link {} has no latency; everything that crosses units takes at least one base tick",
             plan.link_name(edge.id)
-        ));
+        )
+        .into());
     }
     let solve = |cycles: u64| potentials(plan.units.len(), &fixed, cycles * period);
     let (mut low, mut high) = (0, LONGEST + 1);
@@ -73,7 +75,7 @@ pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, String> {
     }
     let names = |links: &[usize]| links.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>().join(", ");
     if low == 0 {
-        return Err(format!("the links {} are together shorter than one cycle of the reference clock each", names(&blocking)));
+        return Err(format!("the links {} are together shorter than one cycle of the reference clock each", names(&blocking)).into());
     }
     let limit = if blocking.is_empty() { "no loop of links".to_owned() } else { names(&blocking) };
     let latencies = plan

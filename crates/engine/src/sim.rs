@@ -167,7 +167,7 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     mut ranks: Option<Box<dyn Ranks>>,
     checkpoints: Checkpoints,
 ) -> Result<Finished<U, D>, EngineError> {
-    let retiming = retime(&plan).map_err(EngineError::Plan)?;
+    let retiming = retime(&plan).map_err(|why| EngineError::Plan(why.to_string()))?;
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
         return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
@@ -184,7 +184,10 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     }
     // Ranks may have different numbers of threads, but must step the same units in an epoch.
     let workers = match &mut ranks {
-        Some(ranks) => share(ranks.as_mut(), &settings.threads).map_err(EngineError::Failure)?.iter().sum::<usize>() + settings.threads,
+        Some(ranks) => {
+            share(ranks.as_mut(), &settings.threads).map_err(|why| EngineError::Failure(why.to_string()))?.iter().sum::<usize>()
+                + settings.threads
+        }
         None => settings.threads,
     };
     let halves = if settings.epoch.is_none() { Turns::in_halves(&plan, &retiming, workers) } else { None };

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use warpshard_chip::{CpuLoadError, RunError};
+use warpshard_chip::{BuildError, CpuLoadError, RunError};
 use warpshard_config::ConfigErrors;
 use warpshard_energy::EnergyError;
 use warpshard_model::ModelError;
@@ -35,6 +35,9 @@ pub enum TaskError {
     /// The CPU cores cannot do what they are to.
     #[error(transparent)]
     Cpu(#[from] CpuLoadError),
+    /// A machine and a workload do not work together.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// A simulation failed.
     #[error(transparent)]
     Simulation(#[from] RunError),

@@ -5,16 +5,16 @@
 
 use crate::error::TaskError;
 use std::fmt;
-use std::sync::Arc;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
-use warpshard_chip::{RunOptions, simulate};
-use warpshard_config::{Machine, Override};
+use warpshard_config::{Loaded, Override};
 use warpshard_energy::{Breakdown, Model};
 use warpshard_report::metrics;
-use warpshard_run::Catalogue;
+use warpshard_run::{Catalogue, Opened, Request};
 use warpshard_stats::{Counted, IntervalRow, Outcome};
+use warpshard_sync::StopFlag;
 use warpshard_workload::Workload;
 
 use super::Task;
@@ -65,22 +65,28 @@ impl Job {
     ///
     /// # Errors
     /// When it is not valid, as a message for the user.
-    pub fn load(&self) -> Result<warpshard_config::Loaded, TaskError> {
+    pub fn load(&self) -> Result<Loaded, TaskError> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         self.catalogue.machine(&self.machine, &overrides).map_err(TaskError::from)
     }
 
-    /// Simulates `workload` in place of the model of the job.
+    /// Simulates `workload` on the job's machine in place of the model of the job.
     ///
     /// # Errors
-    /// Whatever goes wrong, as a message for the user.
-    pub fn simulate(&self, machine: &Machine, workload: Workload) -> Result<Run, TaskError> {
-        let launch = machine.gpu.dispatch.launch_latency;
-        let controllers = self.policies.iter().map(|text| self.catalogue.controller(text)).collect::<Result<Vec<_>, _>>()?;
-        let max_cycles = self.cycles.map(|cycles| launch + cycles);
-        let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
-        let outcome = simulate(machine, &Arc::new(workload), options)?.outcome;
-        Ok(Run::of(&outcome, Model::of(machine)?.as_ref(), launch))
+    /// Whatever goes wrong.
+    pub fn simulate(&self, loaded: Loaded, workload: Workload) -> Result<Run, TaskError> {
+        let launch = loaded.machine.gpu.dispatch.launch_latency;
+        let energy = Model::of(&loaded.machine)?;
+        let request = Request {
+            policies: self.policies.clone(),
+            max_cycles: self.cycles.and_then(|cycles| NonZeroU64::new(launch + cycles)),
+            interval: NonZeroU64::new(INTERVAL),
+            threads: Some(NonZeroU32::MIN),
+            ..Request::default()
+        };
+        let ready = Opened::with_machine(self.catalogue, &request, loaded)?.with_workload(workload)?;
+        let outcome = ready.simulate(Vec::new(), StopFlag::new(), None)?.outcome;
+        Ok(Run::of(&outcome, energy.as_ref(), launch))
     }
 }
 
@@ -101,7 +107,7 @@ impl Task for Job {
 
     fn run(&self) -> Result<Run, TaskError> {
         let model = self.catalogue.model(&self.workload, 1, &self.parameters)?;
-        self.simulate(&self.load()?.machine, model.workload())
+        self.simulate(self.load()?, model.workload())
     }
 }
 

@@ -33,8 +33,8 @@ fn ctas_are_divided_as_sms_are() {
 fn gpus_that_are_not_there_are_refused() {
     let mut named = workload();
     named.kernels[0].info.gpu = Some(GpuId(2));
-    let error = for_gpus(&named, &[4, 4], false).unwrap_err();
+    let error = for_gpus(&named, &[4, 4], false).unwrap_err().to_string();
     assert!(error.ends_with("runs on gpu2, but the machine has 2 GPUs, counted from 0"), "{error}");
-    assert!(for_gpus(&named, &[4], false).unwrap_err().ends_with("one GPU, gpu0"));
+    assert!(for_gpus(&named, &[4], false).unwrap_err().to_string().ends_with("one GPU, gpu0"));
     assert_eq!(for_gpus(&named, &[4, 4, 2], false).unwrap().kernels[0].info.on_gpu(), GpuId(2));
 }

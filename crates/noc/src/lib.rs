@@ -7,6 +7,7 @@
 
 mod calendar;
 mod counters;
+mod error;
 mod fifo;
 pub mod hub;
 mod matrix;
@@ -27,6 +28,7 @@ use warpshard_protocol::{EventKind, Outbox, Payload};
 use warpshard_stats::CounterVisitor;
 
 pub use counters::NetCounters;
+pub use error::SpecError;
 pub use subnet::{Direction, Ends, FromNoc, Subnet, SubnetPorts, Switch};
 
 macro_rules! crossbars {

@@ -463,7 +463,7 @@ fn lowest(value: u64, mut mask: u64, count: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::BTreeSet;
 
     use super::*;
 
@@ -578,7 +578,7 @@ mod tests {
     fn every_stretch_of_64_interleave_units_visits_every_slice_once() {
         let map = qv100();
         for stretch in [0, 1, 77, 0x1234_5678] {
-            let slices: HashSet<_> = (0..64).map(|i| map.slice_of(Addr((stretch * 64 + i) * 256))).collect();
+            let slices: BTreeSet<_> = (0..64).map(|i| map.slice_of(Addr((stretch * 64 + i) * 256))).collect();
             assert_eq!(slices.len(), 64, "stretch {stretch}");
         }
     }
@@ -587,7 +587,7 @@ mod tests {
     fn strides_of_powers_of_two_spread_over_the_slices() {
         let map = qv100();
         for shift in 8..20 {
-            let slices: HashSet<_> = (0..64).map(|i| map.slice_of(Addr(0x7f00_0000_0000 + (i << shift)))).collect();
+            let slices: BTreeSet<_> = (0..64).map(|i| map.slice_of(Addr(0x7f00_0000_0000 + (i << shift)))).collect();
             assert!(slices.len() >= 60, "stride 2^{shift} reaches {} slices", slices.len());
         }
     }
@@ -620,7 +620,7 @@ mod tests {
         for map in [qv100(), AddressMap { hash: PartitionHash::Xor, ..qv100() }, six_by_two(PartitionHash::Linear)] {
             let count = 1 << 16;
             for base in [0, 0x1f00_0000] {
-                let places: HashSet<_> = (0..count).map(|i| map.locate(Addr(base + i * 32))).collect();
+                let places: BTreeSet<_> = (0..count).map(|i| map.locate(Addr(base + i * 32))).collect();
                 assert_eq!(places.len() as u64, count, "{:?}", map.hash);
             }
         }

@@ -307,7 +307,9 @@ pub fn render(value: &Value) -> String {
 /// shown on one. The value stays the same.
 pub fn escape_controls(text: String) -> String {
     let acts = |c: char| controls_terminal(c) && c != '\n';
-    if !text.contains(acts) {
+    // Results are long, and nearly always plain ASCII; without branches the host looks at many bytes at a time.
+    let is_plain = |byte: u8| (byte == b'\n') | ((b' '..0x7f).contains(&byte));
+    if text.bytes().fold(true, |all, byte| all & is_plain(byte)) || !text.contains(acts) {
         return text;
     }
     let mut escaped = String::with_capacity(text.len());

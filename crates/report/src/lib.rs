@@ -10,6 +10,7 @@ pub mod bars;
 mod cells;
 pub mod csv;
 pub mod energy;
+mod error;
 mod facts;
 mod folder;
 pub mod frame;
@@ -33,6 +34,7 @@ pub mod text;
 pub mod ticks;
 pub mod timeline;
 
+pub use error::TimelineError;
 pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile};
 pub use scratch::{Scratch, write_whole};

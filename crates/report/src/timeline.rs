@@ -4,6 +4,7 @@
 //! Input: the text of the file. Output: statistics per knob and signal, the number of times of each reason, and a plot: the
 //! knobs of one SM over the run, and below them the signals.
 
+use crate::TimelineError;
 use serde::Deserialize;
 
 use super::plot::Series;
@@ -44,11 +45,15 @@ impl Record {
 ///
 /// # Errors
 /// A message for the user that names the line, when the text is not a timeline.
-pub fn read(text: &str) -> Result<Vec<Record>, String> {
-    ::csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().map_err(|error| match error.position() {
-        Some(position) => format!("line {}: {error}", position.line()),
-        None => error.to_string(),
-    })
+pub fn read(text: &str) -> Result<Vec<Record>, TimelineError> {
+    ::csv::Reader::from_reader(text.as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(|error| match error.position() {
+            Some(position) => format!("line {}: {error}", position.line()),
+            None => error.to_string(),
+        })
+        .map_err(Into::into)
 }
 
 /// The first SM with a record.
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_text_that_no_run_wrote_is_refused_with_its_line() {
-        let error = read("cycle,controller,sm,name,value,reason\n1,a,,b,2,\nx,a,,b,2,\n").unwrap_err();
+        let error = read("cycle,controller,sm,name,value,reason\n1,a,,b,2,\nx,a,,b,2,\n").unwrap_err().to_string();
         assert!(error.starts_with("line 3: "), "{error}");
         assert!(read("cycle,decision\n1,2\n").is_err());
     }

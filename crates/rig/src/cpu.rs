@@ -1,5 +1,6 @@
 //! One CPU core on one memory: the core runs until it sends a request, the memory catches up, and replies return.
 
+use crate::RigError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,13 +36,13 @@ impl CpuMemory {
     ///
     /// # Errors
     /// When the text is none of these; the message lists them.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, RigError> {
         let (name, ratio) = text.split_once('@').map_or((text, None), |(name, ratio)| (name, Some(ratio)));
         if let Some(standard) = Standard::named(name) {
             return match ratio.map(ClockRatio::parse) {
                 None => Ok(Self::Dram(standard, ClockRatio::of(standard))),
                 Some(Some(ratio)) => Ok(Self::Dram(standard, ratio)),
-                Some(None) => Err("after @ belongs core:dram, cycles in the same time, as in ddr4-2400r@8:3".to_owned()),
+                Some(None) => Err("after @ belongs core:dram, cycles in the same time, as in ddr4-2400r@8:3".to_owned().into()),
             };
         }
         if text == "ideal" {
@@ -52,6 +53,7 @@ impl CpuMemory {
         fixed
             .map(Self::Fixed)
             .ok_or_else(|| format!("expected \"ideal\", \"fixed:N\" with a latency of at least 1 cycle, or one of {names}"))
+            .map_err(Into::into)
     }
 }
 
@@ -111,15 +113,15 @@ impl CpuResult {
 ///
 /// # Errors
 /// When the core cannot be simulated, or the stream's file changed during the run; a message for the user.
-pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, String> {
+pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, RigError> {
     run.spec.check()?;
     if run.instructions <= run.warm {
-        return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm));
+        return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm).into());
     }
     match run.memory {
-        CpuMemory::Ideal => drive(stream, run, &mut Fixed::new(1)),
-        CpuMemory::Fixed(latency) => drive(stream, run, &mut Fixed::new(latency.max(1))),
-        CpuMemory::Dram(standard, ratio) => drive(stream, run, &mut Dram::new(standard, ratio)),
+        CpuMemory::Ideal => drive(stream, run, &mut Fixed::new(1)).map_err(Into::into),
+        CpuMemory::Fixed(latency) => drive(stream, run, &mut Fixed::new(latency.max(1))).map_err(Into::into),
+        CpuMemory::Dram(standard, ratio) => drive(stream, run, &mut Dram::new(standard, ratio)).map_err(Into::into),
     }
 }
 

@@ -8,7 +8,9 @@ pub mod cpu;
 mod cpu_dram;
 mod cpu_memory;
 pub mod dram;
+mod error;
 pub mod noc;
 mod pattern;
 
+pub use error::RigError;
 pub use pattern::{PATTERNS, Pattern};

@@ -32,7 +32,7 @@ pub fn sample(
 ) -> Result<RunResult, SampleError> {
     check(machine, workload)?;
     let launches = launches(workload).map_err(|error| SampleError::Run(RunError::Trace(error)))?;
-    let resident = occupancies(machine, workload).map_err(|error| SampleError::Run(RunError::Config(error)))?;
+    let resident = occupancies(machine, workload).map_err(|error| SampleError::Run(RunError::Config(error.to_string())))?;
     let mut state = State::new(workload, options, launches, &resident, machine);
     let mut wanted = state.first();
     let mut results: Vec<RunResult> = Vec::new();

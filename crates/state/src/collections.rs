@@ -1,4 +1,5 @@
 //! Lists, maps and sets. Lists keep the elements that they have and load them in place; what is missing is made anew.
+#![expect(clippy::disallowed_types, reason = "state is saved of whatever a map hashes with; it is written in the order of its keys")]
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};

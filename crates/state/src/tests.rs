@@ -1,4 +1,5 @@
 //! What is saved comes back: into what was built, and anew.
+#![expect(clippy::disallowed_types, reason = "maps with random keys are among what is saved")]
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -21,5 +21,5 @@ use warpshard_report::timeline::{Record, read};
 /// The decisions and signals of a run; none where no controller was attached.
 fn timeline_of(run: &RunFolder) -> Result<Vec<Record>, ReadError> {
     let Some(text) = run.file("timeline.csv")? else { return Ok(Vec::new()) };
-    read(&text).map_err(|problem| ReadError::Invalid { path: run.path.join("timeline.csv"), problem })
+    read(&text).map_err(|problem| ReadError::Invalid { path: run.path.join("timeline.csv"), problem: problem.to_string() })
 }

@@ -3,6 +3,7 @@
 //! In: a workload, in which some kernels and applications name a GPU. Out: one in which all kernels do. A kernel that is spread becomes as
 //! many kernels as there are GPUs, of consecutive CTAs each; what waits for it waits for all of its parts.
 
+use crate::SpreadError;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl CtaSource for Part {
 ///
 /// # Errors
 /// When a GPU is named that the system does not have, or there are too many kernels; a message for the user.
-pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, String> {
+pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, SpreadError> {
     let gpus = sms.len() as u32;
     check(workload, gpus)?;
     let mut made = Made { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
@@ -120,7 +121,7 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
         made.notes.push(("applications that run on several GPUs are not started again".to_owned(), restarts));
     }
     if made.kernels.len() > usize::from(u16::MAX) {
-        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {}", made.kernels.len(), u16::MAX));
+        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {}", made.kernels.len(), u16::MAX).into());
     }
     made.applications = if workload.applications.is_empty() { Vec::new() } else { applications.into_iter().map(|(app, _)| app).collect() };
     made.homes.sort_by_key(|(range, _)| range.start);

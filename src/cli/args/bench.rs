@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use clap::Args;
 
-use super::TraceSetArgs;
+use super::shared::TraceSetArgs;
 
 /// Options of `bench`.
 #[derive(Args, Debug)]

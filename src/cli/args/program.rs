@@ -6,7 +6,7 @@ use clap::Args;
 
 use warpshard_run::architecture;
 
-use super::key_value;
+use super::shared::key_value;
 
 /// Options of `compile`.
 #[derive(Args, Debug)]

@@ -3,11 +3,13 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use warpshard_mem::dram::standard::{STANDARDS, Standard};
 use warpshard_noc::mesh::{Pipeline, Topology};
 use warpshard_rig::cpu::CpuMemory;
+use warpshard_rig::noc::PATTERNS as TRAFFIC;
 use warpshard_rig::{PATTERNS, Pattern};
 
 const CPU_HELP: &str = "\
@@ -167,10 +169,10 @@ Examples:
 #[command(after_help = NOC_HELP)]
 pub(crate) struct NocArgs {
     /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
-    #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::super::noc::topology)]
+    #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = topology)]
     pub topology: Topology,
     /// Router stages: 2 (speculative), 3 or 4 (with a separate stage for route computation).
-    #[arg(long, value_name = "N", default_value = "3", value_parser = super::super::noc::pipeline)]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = pipeline)]
     pub router: Pipeline,
     /// Virtual channels per port.
     #[arg(long, value_name = "N", default_value = "4")]
@@ -185,7 +187,7 @@ pub(crate) struct NocArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub credit_delay: u8,
     /// Traffic pattern.
-    #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = super::super::noc::pattern())]
+    #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = traffic())]
     pub pattern: String,
     /// Flits per packet.
     #[arg(long, value_name = "N", default_value = "1")]
@@ -211,4 +213,30 @@ pub(crate) struct NocArgs {
     /// Result folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
     #[arg(long, value_name = "DIR", requires = "sweep")]
     pub out: Option<PathBuf>,
+}
+
+/// Reads `meshKxM` or `xbarN`.
+fn topology(text: &str) -> Result<Topology, String> {
+    let size = |text: &str| text.parse::<u16>().ok().filter(|size| (1..=128).contains(size));
+    let mesh = || {
+        let (columns, rows) = text.strip_prefix("mesh")?.split_once('x')?;
+        Some(Topology::Mesh { columns: size(columns)?, rows: size(rows)? })
+    };
+    let crossbar = || Some(Topology::Crossbar { ports: size(text.strip_prefix("xbar")?)? });
+    mesh().or_else(crossbar).ok_or_else(|| "expected meshKxM or xbarN with sizes from 1 to 128, as in mesh6x6 or xbar36".to_owned())
+}
+
+/// Reads the number of stages.
+fn pipeline(text: &str) -> Result<Pipeline, String> {
+    match text {
+        "2" => Ok(Pipeline::Speculative),
+        "3" => Ok(Pipeline::Three),
+        "4" => Ok(Pipeline::Four),
+        _ => Err("a router has 2, 3 or 4 stages".to_owned()),
+    }
+}
+
+/// The names of the patterns.
+fn traffic() -> PossibleValuesParser {
+    PossibleValuesParser::new(TRAFFIC.iter().map(|(name, _)| *name))
 }

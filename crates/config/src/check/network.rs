@@ -52,7 +52,7 @@ fn routers(machine: &Machine, mesh: &Mesh, checker: &mut Checker<'_>) {
     checker.require(
         seated.is_ok(),
         &["noc.mesh.placement", "noc.mesh.columns", "noc.mesh.rows"],
-        || format!("`noc.mesh.placement` {}", seated.as_ref().err().map_or("", String::as_str)),
+        || format!("`noc.mesh.placement` {}", seated.as_ref().err().map_or_else(String::new, ToString::to_string)),
         || "every core and partition sits at exactly one router; a text \"gpu\" without a number takes an even share".to_owned(),
     );
     checker.require(

@@ -82,7 +82,7 @@ fn links(system: &System, checker: &mut Checker<'_>) {
         Err(error) => checker.require(
             false,
             &[key],
-            || error,
+            || error.to_string(),
             || "the nodes are gpuN, switchN and hostN; every GPU needs a way to every other, and `system.forward = true` lets packets pass through GPUs".to_owned(),
         ),
         Ok(routes) => {

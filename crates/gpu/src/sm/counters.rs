@@ -118,7 +118,7 @@ pub struct SmStats {
     pub classes: Vec<ClassCounts>,
     /// For the SM as a whole.
     pub sm: SmCounters,
-    /// Scheduler cycles by reason, indexed by `KernelIndex`; the last are those of schedulers without warps.
+    /// Scheduler cycles by reason: those of schedulers without warps, then those of the kernels in the order of `KernelIndex`.
     pub stalls: Vec<StallCounts>,
 }
 

@@ -252,13 +252,18 @@ impl Sm {
     }
 
     /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
+    #[inline]
     fn pipeline_event(&self) -> Cycle {
-        let Core { now, warps, ctas, .. } = &self.core;
-        let now = *now;
+        let warps = &self.core.warps;
         let busy = (warps.touched | warps.fence_over != 0) | self.operands.is_active() | self.fetch.is_pending(&self.core);
-        if busy | self.power.is_asked() {
-            return now;
-        }
+        if busy | self.power.is_asked() { self.core.now } else { self.next_pipeline_event() }
+    }
+
+    /// The same where none of these stages has something to do at once.
+    #[inline(never)]
+    fn next_pipeline_event(&self) -> Cycle {
+        let Core { now, ctas, .. } = &self.core;
+        let now = *now;
         let next = self.completions.next(now).min(self.units.next_event(now, &self.operands.ready)).min(self.observers.next_event(now));
         next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event(&self.core).max(now))
     }

@@ -62,8 +62,16 @@ impl Observers {
     }
 
     /// A warp has a new front instruction.
-    #[inline]
+    #[inline(always)]
     pub(super) fn front_changed(&mut self, core: &mut Core, warp: usize) {
+        if self.phases.is_some() | self.ccws.is_some() {
+            self.see_front(core, warp);
+        }
+    }
+
+    // Apart: called for every instruction, it would be in every issue of machines without such observers.
+    #[inline(never)]
+    fn see_front(&mut self, core: &mut Core, warp: usize) {
         if let Some(phases) = &mut self.phases {
             phases.look(warp, core.kernel_of(warp), core.warps.front(warp).index);
         }

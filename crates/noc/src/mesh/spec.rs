@@ -1,6 +1,7 @@
 //! The description of a network: topology, routers, virtual channels and how traffic classes share them.
 
 use super::topology::Topology;
+use crate::SpecError;
 
 /// The router's pipeline, in cycles from a flit's arrival to its departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -100,32 +101,32 @@ impl NetworkSpec {
     ///
     /// # Errors
     /// The first invalid value, as a message for the user.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), SpecError> {
         let whole = |range: &VcRange| range.count >= 1 && u32::from(range.first) + u32::from(range.count) <= u32::from(self.vcs);
         let overlaps = |a: &VcRange, b: &VcRange| a != b && a.first < b.first + b.count && b.first < a.first + a.count;
         if !(1..=16).contains(&self.vcs) {
-            return Err(format!("a port has 1 to 16 virtual channels, not {}", self.vcs));
+            return Err(format!("a port has 1 to 16 virtual channels, not {}", self.vcs).into());
         }
         if !(1..=1024).contains(&self.buffers) {
-            return Err(format!("the buffer of a virtual channel holds 1 to 1024 flits, not {}", self.buffers));
+            return Err(format!("the buffer of a virtual channel holds 1 to 1024 flits, not {}", self.buffers).into());
         }
         if !(1..=4).contains(&self.speedup) {
-            return Err(format!("a speedup is 1 to 4, not {}", self.speedup));
+            return Err(format!("a speedup is 1 to 4, not {}", self.speedup).into());
         }
         if !(1..=16).contains(&self.channel_latency) || self.credit_delay > 16 {
-            return Err("channels take 1 to 16 cycles, and credits are delayed by at most 16".to_owned());
+            return Err("channels take 1 to 16 cycles, and credits are delayed by at most 16".to_owned().into());
         }
         if self.classes.is_empty() || !self.classes.iter().all(whole) {
-            return Err(format!("every traffic class needs virtual channels among the {} of a port", self.vcs));
+            return Err(format!("every traffic class needs virtual channels among the {} of a port", self.vcs).into());
         }
         if self.classes.iter().any(|a| self.classes.iter().any(|b| overlaps(a, b))) {
-            return Err("traffic classes share all their virtual channels or none".to_owned());
+            return Err("traffic classes share all their virtual channels or none".to_owned().into());
         }
         if self.topology.terminals() == 0 || self.topology.routers() > 1 << 14 {
-            return Err(format!("{} is no network; it has 1 to {} routers", self.topology, 1 << 14));
+            return Err(format!("{} is no network; it has 1 to {} routers", self.topology, 1 << 14).into());
         }
         if self.topology.ports() > 128 {
-            return Err(format!("a router has at most 128 ports, not {}", self.topology.ports()));
+            return Err(format!("a router has at most 128 ports, not {}", self.topology.ports()).into());
         }
         Ok(())
     }

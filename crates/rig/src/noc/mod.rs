@@ -8,6 +8,7 @@ mod pattern;
 
 pub use pattern::{PATTERNS, Pattern};
 
+use crate::RigError;
 use warpshard_base::{Cycle, Rng};
 use warpshard_noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
 
@@ -60,14 +61,16 @@ pub struct Measured {
 ///
 /// # Errors
 /// When the network cannot be built, or the pattern or load has no meaning on it; for a user.
-pub fn measure(setup: &Setup) -> Result<Measured, String> {
+pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
     setup.network.check()?;
     let sources = setup.pattern.on(setup.network.topology)?;
     if setup.flits == 0 || !(0.0..=f64::from(setup.flits)).contains(&setup.load) || setup.load == 0.0 {
-        return Err(format!("a load of {} flits per cycle in packets of {} flits: at most one packet per cycle", setup.load, setup.flits));
+        return Err(
+            format!("a load of {} flits per cycle in packets of {} flits: at most one packet per cycle", setup.load, setup.flits).into()
+        );
     }
     if setup.measured == 0 || setup.warm_up + setup.measured >= 1 << 31 {
-        return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned());
+        return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned().into());
     }
     Ok(match setup.network.size() {
         Size::Mesh4 => drive::<1, 8, 32>(setup, &sources),

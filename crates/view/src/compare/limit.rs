@@ -9,14 +9,19 @@ use super::{Comparison, Row};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit(f64);
 
+/// The text of a limit is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a percentage of at least 0, such as 1% or 0.5%")]
+pub struct LimitError;
+
 impl FromStr for Limit {
-    type Err = String;
+    type Err = LimitError;
 
     /// A percentage: "1%", "0.5 %".
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, LimitError> {
         let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let share = number.map(|percent| percent / 100.0).filter(|share| share.is_finite() && *share >= 0.0);
-        share.map(Self).ok_or_else(|| "expected a percentage of at least 0, such as 1% or 0.5%".to_owned())
+        share.map(Self).ok_or(LimitError)
     }
 }
 

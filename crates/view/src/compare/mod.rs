@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::RunFolder;
 
-pub use limit::{Exceeded, Limit};
+pub use limit::{Exceeded, Limit, LimitError};
 pub use row::{Difference, KernelRow, Quantity, Row, Section};
 
 /// A run that is compared.

@@ -80,7 +80,7 @@ fn headline_numbers_exceed_a_limit_or_do_not() {
     let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(missing, ["cycles of kernel first: in only one of A and B", "cycles of kernel second<int>: in only one of A and B"]);
     for wrong in ["1", "-1%", "nan%", "%", "a lot"] {
-        assert!(wrong.parse::<Limit>().unwrap_err().contains("1% or 0.5%"), "{wrong}");
+        assert!(wrong.parse::<Limit>().unwrap_err().to_string().contains("1% or 0.5%"), "{wrong}");
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let rates = |job: &(dyn Fn(u32) -> Job + Sync)| {
         let rate = |limit: u32| {
             let job = job(limit);
-            job.simulate(&job.load()?.machine, load()?).map(|run| (run.issued as f64 / run.net_cycles as f64, run.ended))
+            job.simulate(job.load()?, load()?).map(|run| (run.issued as f64 / run.net_cycles as f64, run.ended))
         };
         (1..=most).into_par_iter().map(rate).collect::<Result<Vec<(f64, bool)>, TaskError>>().map_err(StudyError::input)
     };

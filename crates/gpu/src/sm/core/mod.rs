@@ -108,6 +108,13 @@ impl Core {
         self.warps.set_hazard(warp, self.scoreboard.hazard(warp, code));
     }
 
+    /// A warp issued an instruction that it had to replay; returns how many follow it.
+    #[cold]
+    pub(super) fn replayed(&mut self, warp: usize) -> u32 {
+        self.counters.sm.replayed_warp_instructions += 1;
+        self.warps.left_after_replayed(warp)
+    }
+
     /// The register of a warp was written: its front instruction may go on, or its fence may be over.
     #[inline]
     pub(super) fn register_ready(&mut self, warp: usize, register: u16) {

@@ -211,19 +211,16 @@ impl Warps {
     }
 
     /// Instructions of a warp that were never issued.
-    fn left(&self, warp: usize) -> u32 {
+    #[inline]
+    pub(in crate::sm) fn left(&self, warp: usize) -> u32 {
         // The buffer of one that replays holds nothing else.
         let buffered = if self.replaying >> warp & 1 != 0 { 0 } else { self.buffer[warp].len };
         self.undecoded[warp] + u32::from(buffered)
     }
 
-    /// Instructions of a warp that follow the one that was just taken from its buffer.
-    #[inline]
-    pub(in crate::sm) fn left_after_taken(&self, warp: usize) -> u32 {
-        if self.replaying >> warp & 1 != 0 {
-            return self.streams[warp].len() - self.replay[warp].buffered - 1;
-        }
-        self.undecoded[warp] + u32::from(self.buffer[warp].len)
+    /// Instructions of a warp that replays which follow the one that was just taken from its buffer.
+    pub(super) fn left_after_replayed(&self, warp: usize) -> u32 {
+        self.streams[warp].len() - self.replay[warp].buffered - 1
     }
 
     /// Instructions in the buffer of a warp.

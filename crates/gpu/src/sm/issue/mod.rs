@@ -21,7 +21,7 @@ use super::phases::NO_PHASES;
 use super::stall::StallReason;
 
 use sched::{AnyOrder, Conditions, TwoLevel, View};
-use stall::{Spans, on_behalf_of, stall_reason};
+use stall::{Spans, row_of, stall_reason};
 
 /// The schedulers of an SM, and who of their warps may issue.
 #[derive(Debug, warpshard_state::State)]
@@ -130,7 +130,6 @@ impl IssueStage {
             left &= !(1 << scheduler);
             // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
             core.warps.touched &= !self.supervised[scheduler];
-            self.held_up &= !(1 << scheduler);
             self.let_issue(scheduler, core, operands, observers);
             if std::mem::take(&mut core.warps.touched_others) {
                 // It may have let warps of schedulers go whose turn is still to come.
@@ -143,11 +142,19 @@ impl IssueStage {
     /// Schedulers with a warp that was touched.
     #[inline]
     fn touched_schedulers(&self, core: &Core) -> u32 {
-        let mut set = 0;
-        for (scheduler, mine) in self.supervised[..self.schedulers].iter().enumerate() {
-            set |= u32::from(core.warps.touched & mine != 0) << scheduler;
+        let mut touched = core.warps.touched;
+        if self.schedulers.is_power_of_two() {
+            // Schedulers get the slots in turn, so folded to as many bits as there are schedulers, the bits of each lie over each other.
+            touched |= touched >> 32;
+            touched |= touched >> 16;
+            touched |= touched >> 8;
+            for half in [4, 2, 1] {
+                touched |= if self.schedulers <= half { touched >> half } else { 0 };
+            }
+            return touched as u32 & ((1 << self.schedulers) - 1);
         }
-        set
+        let mine = self.supervised[..self.schedulers].iter().enumerate();
+        mine.fold(0, |set, (scheduler, mine)| set | u32::from(touched & mine != 0) << scheduler)
     }
 
     /// A scheduler issues, or sleeps for a reason.
@@ -157,9 +164,9 @@ impl IssueStage {
             Some(warp) => (StallReason::Issued, 1 << warp),
             None => stall_reason(&core.warps, self.supervised[scheduler]),
         };
-        self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
-        let kernel = on_behalf_of(core, warps);
-        self.spans.begin(scheduler, (reason, kernel), core.now, &mut core.counters.stalls);
+        self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
+        let row = row_of(core, warps);
+        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters.stalls);
     }
 
     /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
@@ -190,24 +197,19 @@ impl IssueStage {
         let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
         let view = View { age: &warps.age, distance, cta: &warps.cta, kernels: core.ctas.kernels() };
         let warp = self.orders[scheduler].pick(ready, &view);
-        let mut before = self.issue_front(scheduler, warp, core, operands, observers);
-        for _ in 1..core.spec.issue_width {
-            let warps = &core.warps;
-            let can = warps.valid & !warps.hazard & !warps.waiting() & warps.allowed;
-            if can >> warp & 1 == 0 {
-                break;
+        let mut issued = 0;
+        loop {
+            let before = self.issue_front(scheduler, warp, core, operands, observers);
+            issued += 1;
+            if issued >= core.spec.issue_width || !can_follow(before, scheduler, warp, core, operands) {
+                return Some(warp);
             }
-            let kind = warps.kind(warp);
-            let same = exclusive(kind) == exclusive(before) && core.spec.dual_issue_distinct;
-            if same || operands.full(scheduler) >> kind as u8 & 1 != 0 {
-                break;
-            }
-            before = self.issue_front(scheduler, warp, core, operands, observers);
         }
-        Some(warp)
     }
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
+    // Called from one place, for every instruction.
+    #[inline(always)]
     fn issue_front(
         &mut self,
         scheduler: usize,
@@ -233,7 +235,7 @@ impl IssueStage {
             inst,
             sources,
             order: self.count,
-            left: core.warps.left_after_taken(warp),
+            left: if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) },
             dst,
             latency: route.latency,
             initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
@@ -254,7 +256,6 @@ impl IssueStage {
         of_class[0] += 1;
         of_class[1] += lanes;
 
-        core.counters.sm.replayed_warp_instructions += u64::from(core.warps.replays(warp));
         if core.warps.has_front(warp) {
             core.front_changed(warp);
             observers.front_changed(core, warp);
@@ -322,6 +323,19 @@ impl IssueStage {
     pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
         self.spans.close(self.schedulers, at, &mut counters.stalls);
     }
+}
+
+/// Whether a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.
+#[inline]
+fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, operands: &Operands) -> bool {
+    let warps = &core.warps;
+    let can = warps.valid & !warps.hazard & !warps.waiting() & warps.allowed;
+    if can >> warp & 1 == 0 {
+        return false;
+    }
+    let kind = warps.kind(warp);
+    let same = exclusive(kind) == exclusive(before) && core.spec.dual_issue_distinct;
+    !same && operands.full(scheduler) >> kind as u8 & 1 == 0
 }
 
 #[inline]

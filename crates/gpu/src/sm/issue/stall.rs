@@ -12,8 +12,8 @@ use super::super::core::{Core, Warps, bits};
 use super::super::kinds::UnitKind;
 use super::super::stall::{StallCounts, StallReason};
 
-/// In place of a kernel: the scheduler has no warps.
-const NOBODY: u16 = u16::MAX;
+/// The row of counts of schedulers without warps; those of kernels follow.
+const NOBODYS: u16 = 0;
 
 /// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds.
 #[inline]
@@ -48,51 +48,49 @@ pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> (StallReason, u64)
     }
 }
 
-/// For whom a scheduler does what it does: the kernel of the oldest of `warps`, or [`NOBODY`] where there are none.
+/// Where it is counted what a scheduler does: the row of the kernel of the oldest of `warps`, or [`NOBODYS`] where there are none.
 #[inline]
-pub(super) fn on_behalf_of(core: &Core, warps: u64) -> u16 {
-    match core.ctas.only_kernel() {
-        _ if warps == 0 => NOBODY,
-        Some(kernel) => kernel.0,
-        None => kernel_of_oldest(core, warps),
+pub(super) fn row_of(core: &Core, warps: u64) -> u16 {
+    if warps == 0 {
+        return NOBODYS;
     }
+    core.ctas.only_kernel().map_or_else(|| row_of_oldest(core, warps), |kernel| kernel.0 + 1)
 }
 
 #[cold]
-fn kernel_of_oldest(core: &Core, warps: u64) -> u16 {
+fn row_of_oldest(core: &Core, warps: u64) -> u16 {
     let oldest = bits(warps).min_by_key(|&warp| core.warps.age[warp]);
-    oldest.map_or(NOBODY, |warp| core.kernel_of(warp).0)
+    oldest.map_or(NOBODYS, |warp| core.kernel_of(warp).0 + 1)
 }
 
 /// What each scheduler does for which kernel, and since which cycle that is not counted.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Spans {
     doing: [StallReason; MAX_SCHEDULERS],
-    /// The kernel, or [`NOBODY`].
-    kernel: [u16; MAX_SCHEDULERS],
+    /// The row in which that is counted.
+    row: [u16; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
 }
 
 impl Spans {
     pub(super) fn new() -> Self {
         let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
-        Self { doing, kernel: [NOBODY; MAX_SCHEDULERS], since }
+        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since }
     }
 
-    /// A scheduler does something else from cycle `now` on, for `kernel` or [`NOBODY`]. The last of `counts` are nobody's.
+    /// A scheduler does something else from cycle `now` on, which is counted in `row` of `counts`.
     #[inline]
-    pub(super) fn begin(&mut self, scheduler: usize, (reason, kernel): (StallReason, u16), now: Cycle, counts: &mut [StallCounts]) {
+    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counts: &mut [StallCounts]) {
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
-        let whose = std::mem::replace(&mut self.kernel[scheduler], kernel);
-        let nobody = counts.len() - 1;
-        counts[usize::from(whose).min(nobody)][before as usize] += now.0 - since.0;
+        let of_before = std::mem::replace(&mut self.row[scheduler], row);
+        counts[usize::from(of_before)][before as usize] += now.0 - since.0;
     }
 
     /// Counts all spans up to cycle `now`.
     pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counts: &mut [StallCounts]) {
         for scheduler in 0..schedulers {
-            self.begin(scheduler, (self.doing[scheduler], self.kernel[scheduler]), now, counts);
+            self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counts);
         }
     }
 }

@@ -9,13 +9,22 @@ use super::{L1, Requester};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sm) struct Served {
     pub(in crate::sm) addr: Addr,
-    pub(in crate::sm) requester: Requester,
+    /// The [`Requester`], as the cache keeps it.
+    name: u32,
     pub(in crate::sm) kernel: KernelIndex,
     pub(in crate::sm) sectors: SectorMask,
     pub(in crate::sm) write: bool,
     pub(in crate::sm) outcome: Outcome,
     /// The state of the tags before the access, if a consumer needs it.
     pub(in crate::sm) before: Option<Probe>,
+}
+
+impl Served {
+    /// For whom the access is.
+    #[inline]
+    pub(in crate::sm) fn requester(&self) -> Requester {
+        Requester::decode(self.name)
+    }
 }
 
 impl L1 {
@@ -57,7 +66,7 @@ impl L1 {
             self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        let served = Served { addr, requester: Requester::decode(first.name), kernel: first.kernel, sectors, write, outcome, before };
+        let served = Served { addr, name: first.name, kernel: first.kernel, sectors, write, outcome, before };
         self.heads.take(bank, self.free(), !self.cache.mshr().is_full());
         self.full &= !(1 << bank);
         if let Some(next) = self.pipes[bank].next_front() {

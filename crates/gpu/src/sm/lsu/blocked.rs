@@ -67,13 +67,23 @@ impl Lsu {
         self.look_at(select_unpredictable(offered, now.next(), Cycle::NEVER));
     }
 
-    /// The first cycle at or after `now` in which the unit does more than try again, if nothing comes from outside; `hold` is [`Lsu::hold`].
+    /// Determines when the unit does more than try again, `now` or later, if nothing comes from outside, and what waits until then.
     #[inline]
-    pub(super) fn next_event(&self, now: Cycle, hold: Option<Hold>) -> Cycle {
+    pub(super) fn look_ahead(&mut self, now: Cycle) {
         let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
-        if self.answer.is_some() | (l1 == now) {
-            return now;
+        self.next = now;
+        if self.answer.is_none() & (l1 > now) {
+            let hold = self.hold(now);
+            self.next = self.next_event(now, l1, hold);
+            if self.next > now {
+                self.waits = self.standing(hold);
+            }
         }
+    }
+
+    /// The first cycle at or after `now` in which the unit does more than try again; `hold` is [`Lsu::hold`], and `l1` the first cycle of the L1.
+    #[inline]
+    fn next_event(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
         let entry = match (&self.entry, hold) {
             (Some(_), None) => return now,
             (Some(entry), Some(Hold::Conflicts)) => entry.leaves,
@@ -121,7 +131,7 @@ impl Lsu {
 
     /// What waits while the unit is not stepped; `hold` is [`Lsu::hold`].
     #[inline]
-    pub(super) fn standing(&self, hold: Option<Hold>) -> Waits {
+    fn standing(&self, hold: Option<Hold>) -> Waits {
         let requests = |queued: Option<usize>| u8::from(queued.is_some_and(|queued| queued > 0) & !self.net.can_send());
         let (l1, texture) = (self.l1.as_ref(), self.texture.as_ref());
         Waits {
@@ -136,9 +146,24 @@ impl Lsu {
     pub(in crate::sm) fn count_waits(&mut self, until: Cycle, core: &mut Core) {
         let from = std::mem::replace(&mut self.uncounted, until);
         let cycles = until.0 - from.0;
-        if cycles == 0 {
-            return;
+        if cycles > 0 {
+            self.count_span(from, cycles, core);
         }
+    }
+
+    /// The same for the present cycle, the only one that is not counted yet.
+    #[inline]
+    pub(super) fn count_cycle(&mut self, core: &mut Core) {
+        debug_assert_eq!(self.uncounted, core.now, "{}: cycles before are not counted", core.id);
+        self.uncounted = core.now.next();
+        self.count_span(core.now, 1, core);
+    }
+
+    /// Counts `cycles` cycles that begin with `from`.
+    // Called from two places, of which one is for one cycle; what is multiplied there need not be.
+    #[inline(always)]
+    fn count_span(&mut self, from: Cycle, cycles: u64, core: &mut Core) {
+        let until = from.after(cycles);
         let counters = &mut core.counters.sm;
         counters.l1_retries += cycles * u64::from(self.waits.retries);
         counters.network_full_cycles += cycles * u64::from(self.waits.requests);

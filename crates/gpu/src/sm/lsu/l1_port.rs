@@ -111,9 +111,9 @@ impl Lsu {
 /// Counts an access that the L1 took, and answers what it answers at once.
 #[inline]
 fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
-    let Served { addr, requester, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
+    let Served { addr, kernel, sectors, write, outcome: Outcome { status, answer }, before, .. } = *served;
     if let Some(before) = before {
-        observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(requester, loads), write, status }, core);
+        observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(served.requester(), loads), write, status }, core);
     }
     let counters = &mut core.counters.kernels[kernel.index()];
     match (write, status) {
@@ -127,7 +127,7 @@ fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, obs
         (true, _) => counters.l1_write_misses += 1,
     }
     if answer == Answer::Now {
-        match requester {
+        match served.requester() {
             Requester::Load { load } => loads.answer(load, 1, core),
             Requester::Store { warp, generation, .. } => core.stores_done(usize::from(warp), generation, sectors.count()),
             Requester::Prefetch { .. } => {}

@@ -255,12 +255,8 @@ impl Lsu {
         self.count_waits(core.now, core);
         self.waits = Waits::default();
         let entered = self.cycle(core, operands, arithmetic, observers, out);
-        self.count_waits(core.now.next(), core);
-        let hold = self.hold(self.uncounted);
-        self.next = self.next_event(self.uncounted, hold);
-        if self.next > self.uncounted {
-            self.waits = self.standing(hold);
-        }
+        self.count_cycle(core);
+        self.look_ahead(self.uncounted);
         entered
     }
 

@@ -158,10 +158,10 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
         let nobody = StallReason::NoWarps as usize;
         assert_eq!(
             stats.stalls.iter().map(|own| own[nobody]).collect::<Vec<_>>(),
-            [0, stalls[nobody]],
+            [stalls[nobody], 0],
             "only those without warps belong to no kernel"
         );
-        assert_eq!(stats.stalls[1].iter().sum::<u64>(), stalls[nobody]);
+        assert_eq!(stats.stalls[0].iter().sum::<u64>(), stalls[nobody]);
         assert_eq!(stats.sm.cycles % 1000, 0);
         let issued = stalls[StallReason::Issued as usize];
         let instructions: u64 = stats.kernels.iter().map(|kernel| kernel.warp_instructions).sum();

@@ -63,8 +63,15 @@ macro_rules! orders {
             }
 
             /// The warp of the set `ready` that issues now.
+            // Loose round robin, the order of most machines, is part of each issue; the others are a call, or what they need of registers
+            // would cost each issue more than the choice.
             #[inline]
             pub(super) fn pick(&mut self, ready: u64, view: &View<'_>) -> usize {
+                if let Self::Lrr(order) = self { order.pick(ready, view) } else { self.pick_otherwise(ready, view) }
+            }
+
+            #[inline(never)]
+            fn pick_otherwise(&mut self, ready: u64, view: &View<'_>) -> usize {
                 match self {
                     $(Self::$name(order) => order.pick(ready, view),)*
                 }

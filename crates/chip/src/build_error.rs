@@ -1,0 +1,45 @@
+//! Why a machine, a workload and the controllers do not work together.
+
+use thiserror::Error;
+
+use warpshard_config::Impossible;
+use warpshard_engine::Unsteppable;
+use warpshard_noc::SpecError;
+use warpshard_workload::SpreadError;
+
+use crate::CpuLoadError;
+
+/// Why a machine, a workload and the controllers do not work together; its text is a message for the user.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// The CPU cores cannot do what they are to.
+    #[error(transparent)]
+    Cpu(#[from] CpuLoadError),
+    /// A network cannot be built.
+    #[error(transparent)]
+    Network(#[from] SpecError),
+    /// Values of the machine contradict each other.
+    #[error(transparent)]
+    Machine(#[from] Impossible),
+    /// The workload cannot be spread over the GPUs of a system.
+    #[error(transparent)]
+    Spread(#[from] SpreadError),
+    /// The units cannot be stepped.
+    #[error(transparent)]
+    Engine(#[from] Unsteppable),
+    /// Anything else that does not fit.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl From<String> for BuildError {
+    fn from(why: String) -> Self {
+        Self::Unfit(why)
+    }
+}
+
+impl From<&str> for BuildError {
+    fn from(why: &str) -> Self {
+        Self::Unfit(why.to_owned())
+    }
+}

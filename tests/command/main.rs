@@ -1,0 +1,8 @@
+//! Tests of the program as a process: what it prints, writes and ends with.
+
+mod cli;
+mod programs;
+mod results;
+#[path = "../common/shared.rs"]
+mod shared;
+mod special_files;

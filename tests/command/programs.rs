@@ -1,0 +1,164 @@
+//! Programs from the command line: a run of a program equals the run of its recorded trace, for any number of threads.
+
+mod files;
+mod runtime;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::shared::shared;
+
+fn warpshard(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpshard")).args(arguments).output().unwrap()
+}
+
+fn program(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.toml")).display().to_string()
+}
+
+fn data(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs").join(name).display().to_string()
+}
+
+fn ok(arguments: &[&str]) -> String {
+    let done = warpshard(arguments);
+    assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// All that a run simulated, without what describes the call.
+fn simulated(folder: &Path) -> String {
+    let text = std::fs::read_to_string(folder.join("stats.json")).unwrap();
+    let mut stats: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+    for key in ["configuration", "command", "overrides", "run", "warpshard", "version", "commit"] {
+        stats.remove(key);
+    }
+    serde_json::to_string(&stats).unwrap()
+}
+
+#[test]
+fn a_run_of_a_program_equals_the_run_of_its_recorded_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["reduction", "transpose", "bfs", "textures"] {
+        let file = if name == "textures" { data("textures.toml") } else { program(name) };
+        let sizes: &[&str] = if name == "reduction" { &["n=3000"] } else { &[] };
+        let (set, workload): (Vec<String>, Vec<String>) =
+            (sizes.iter().map(|set| set.to_string()).collect(), sizes.iter().map(|set| format!("workload.{set}")).collect());
+        // A trace is called like its folder.
+        let trace = path(name);
+        let mut record = vec!["record", &file, "--out", &trace];
+        set.iter().for_each(|set| record.extend(["--set", set]));
+        ok(&record);
+        for threads in ["1", "2"] {
+            let (own, traced) = (path(&format!("{name}-own-{threads}")), path(&format!("{name}-traced-{threads}")));
+            let mut run = vec!["run", "--machine", "tiny", "--program", &file, "--threads", threads, "--out", &own];
+            workload.iter().for_each(|set| run.extend(["--set", set]));
+            ok(&run);
+            ok(&["run", "--machine", "tiny", "--trace", &trace, "--threads", threads, "--out", &traced]);
+            let (own, traced) = (simulated(Path::new(&own)), simulated(Path::new(&traced)));
+            assert!(own.len() > 1000);
+            assert_eq!(own, traced, "{name}, {threads} threads");
+            assert_eq!(own, simulated(&folder.path().join(format!("{name}-own-1"))), "{name}: {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn exec_shows_results_and_refuses_other_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ok(&["exec", &program("saxpy"), "--arch", "sm_80"]);
+    for word in ["as expected", "active lanes", "sectors each", "FFMA"] {
+        assert!(text.contains(word), "`{word}` is missing in\n{text}");
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    std::fs::copy(source.join("saxpy.sm_70.sass"), folder.path().join("saxpy.sm_70.sass")).unwrap();
+    let wrong =
+        std::fs::read_to_string(source.join("saxpy.toml")).unwrap().replace("crc32 = \"", "crc32 = \"f").replace("f53986aec", "00000000");
+    let file = folder.path().join("saxpy.toml");
+    std::fs::write(&file, wrong).unwrap();
+    let done = warpshard(&["exec", file.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("differs from the one expected"));
+}
+
+#[test]
+fn a_program_that_goes_wrong_ends_exec_run_and_record_with_the_same_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("saxpy.toml");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    std::fs::copy(source.join("saxpy.sm_70.sass"), folder.path().join("saxpy.sm_70.sass")).unwrap();
+    let text = std::fs::read_to_string(source.join("saxpy.toml")).unwrap();
+    std::fs::write(&file, text.replacen("count = \"n\"", "count = \"n / 2\"", 1)).unwrap();
+    let out = folder.path().join("out");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    for arguments in
+        [vec!["exec", file], vec!["record", file, "--out", out], vec!["run", "--machine", "tiny", "--program", file, "--out", out]]
+    {
+        let done = warpshard(&arguments);
+        let message = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(4), "{arguments:?}: {message}");
+        assert!(message.contains("`x` of 100000 bytes") && message.contains("kernel saxpy"), "{arguments:?}: {message}");
+        assert!(!Path::new(out).exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_missing_tool_is_named_with_what_to_install() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("a.cu");
+    std::fs::write(&source, "__global__ void a() {}\n").unwrap();
+    let source = source.to_str().unwrap();
+    let done = warpshard(&["compile", source, "--python", "/nonexistent/python"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("--python"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+/// Traces of vecadd were recorded on a V100 and on an A100: the source, executed with the recorded addresses, gives every line of them, but
+/// for two habits of the tracers. That of Volta lists the destination of SHFL among the sources; that of Ampere ends each line with an
+/// immediate, which is 0 throughout.
+#[test]
+fn the_recorded_vecadd_is_reproduced_line_by_line() {
+    for (name, arch, [a, b, c], instructions) in [
+        ("volta", "sm_70", ["0x7f4d25700000", "0x7f4d25e00000", "0x7f4d25ec3600"], 50_077),
+        ("ampere", "sm_80", ["0x7f3354c00000", "0x7f3354cc3600", "0x7f3354e00000"], 50_066),
+    ] {
+        let Some(reference) = shared(&format!("sass/vecadd-f64-100k-{name}/kernel-1.traceg.xz")) else { continue };
+        let folder = tempfile::tempdir().unwrap();
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+        let mut text = std::fs::read_to_string(programs.join("vecadd.toml")).unwrap();
+        for arch in ["sm_70", "sm_80"] {
+            let listing = programs.join(format!("vecadd.{arch}.sass")).display().to_string();
+            text = text.replace(&format!("\"vecadd.{arch}.sass\""), &format!("{listing:?}"));
+        }
+        for (buffer, address) in [("a", a), ("b", b), ("c", c)] {
+            text = text.replace(&format!("\n{buffer} = {{"), &format!("\n{buffer} = {{ address = {address},"));
+        }
+        let file = folder.path().join("vecadd.toml");
+        std::fs::write(&file, text).unwrap();
+        let trace = folder.path().join("trace");
+        ok(&["record", file.to_str().unwrap(), "--arch", arch, "--out", trace.to_str().unwrap()]);
+        let made = std::fs::read_to_string(trace.join("kernel-1.traceg")).unwrap();
+        let mut recorded = String::new();
+        std::io::Read::read_to_string(&mut liblzma::read::XzDecoder::new(std::fs::File::open(reference).unwrap()), &mut recorded).unwrap();
+        let lines = |text: &str, immediate: bool| -> Vec<String> {
+            let body = text.lines().skip_while(|line| !line.starts_with("#BEGIN_TB")).map(str::trim_end).filter(|line| !line.is_empty());
+            let instruction = |line: &str| line.len() > 4 && line[..4].bytes().all(|byte| byte.is_ascii_hexdigit());
+            let one = |line: &str| match line {
+                _ if line.contains("SHFL") => line[..13].to_owned(),
+                _ if immediate && instruction(line) => line.strip_suffix(" 0").unwrap_or("an immediate").to_owned(),
+                _ => line.to_owned(),
+            };
+            body.map(one).collect()
+        };
+        let (made, recorded) = (lines(&made, false), lines(&recorded, name == "ampere"));
+        assert_eq!(recorded.iter().filter(|line| line.starts_with("warp = ")).count(), 3136);
+        let counts = made.iter().filter_map(|line| line.strip_prefix("insts = ")?.parse::<u64>().ok());
+        assert_eq!(counts.sum::<u64>(), instructions, "{name}");
+        for (number, (made, recorded)) in made.iter().zip(&recorded).enumerate() {
+            assert_eq!(made, recorded, "{name}: line {number} of the body");
+        }
+        assert_eq!(made.len(), recorded.len());
+    }
+}

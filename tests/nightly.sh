@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# What is too long for tests/all.sh: programs of the distribution (Slurm, HyperQueue, a browser), a build without features, minutes of fuzzing,
+# a hundred killed runs, and all mutants of the loom models. Prints what each step took.
+# usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source tests/steps.sh
+python="$PWD/target/tools/python/bin/python"
+
+without_features() { cargo clippy --workspace --quiet -- -D warnings; }
+# The seed is fixed, so that the same tree is judged alike every night; WARPSHARD_FUZZ_SEED chooses other mutations. A failure prints how to
+# repeat it.
+fuzz() {
+    WARPSHARD_FUZZ_SECONDS="${WARPSHARD_FUZZ_SECONDS:-600}" WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" \
+        cargo test --features "$features" --quiet --test fuzz
+}
+
+step "lint without features" without_features
+step "optional features" env PYTHON="$python" bash tests/features.sh
+step Slurm bash tests/slurm.sh
+step HyperQueue env PYTHON="$python" bash tests/hyperqueue.sh
+step "a browser" bash tests/browser.sh
+step Perfetto env PYTHON="$python" bash tests/perfetto.sh
+step "killed runs" bash tests/kill.sh 100
+step fuzz fuzz
+step "loom mutants" bash sync/tests/mutants.sh
+finish
+echo "all passed"

@@ -1,0 +1,135 @@
+//! Conservation, as an observer sees it who has the messages on the links and trusts no counter.
+
+mod any;
+mod counts;
+mod record;
+mod rules;
+mod tampered;
+
+use crate::common::{Case, QUEUED, VC, built_in, cases, machine};
+use record::Record;
+use rules::{End, answers, credits, ctas, delivery, passage};
+use warpshard::chip::{RunOptions, RunResult, simulate};
+use warpshard::config::machine::WritePolicy;
+use warpshard::stats::EndedBy;
+
+/// A case whose queues are so short that senders wait for credits.
+fn crowded() -> Case {
+    let short = [
+        ("noc.input_queue", "3"),
+        ("noc.output_queue", "2"),
+        ("mem.queues.in_queue", "1"),
+        ("mem.queues.out_queue", "1"),
+        ("mem.rop_latency", "2"),
+        ("gpu.sm.lsu.ejection_queue", "1"),
+    ];
+    let gather = built_in("gather", &[("cta_count", "24"), ("table", "65536"), ("rounds", "3")]);
+    Case { name: "gather on tiny with short queues".into(), machine: machine("tiny", &short), workload: gather, policy: None }
+}
+
+/// The same with crossbars of the other kinds.
+fn crowded_crossbars() -> [Case; 2] {
+    [QUEUED, VC].map(|kind| {
+        let crossbar = machine("tiny", kind).noc;
+        let mut case = crowded();
+        case.name = format!("{}, {:?}", case.name, crossbar.crossbar);
+        (case.machine.noc.crossbar, case.machine.noc.vc) = (crossbar.crossbar, crossbar.vc);
+        case
+    })
+}
+
+fn observed(case: &Case, options: RunOptions) -> RunResult {
+    let options = RunOptions { log: true, controllers: case.controllers(), ..options };
+    simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name))
+}
+
+fn end_of(result: &RunResult) -> End {
+    End { core_cycle: result.outcome.counted_until, completed: result.outcome.ended_by == EndedBy::Completed }
+}
+
+fn recorded(case: &Case, result: &RunResult) -> Record {
+    Record::of(&case.machine, &result.link_names, &result.log).unwrap_or_else(|problem| panic!("{}: {problem}", case.name))
+}
+
+#[test]
+fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
+    for case in cases().into_iter().chain([crowded()]).chain(crowded_crossbars()) {
+        let result = observed(&case, RunOptions::default());
+        let end = end_of(&result);
+        assert!(end.completed, "{}", case.name);
+        let record = recorded(&case, &result);
+        let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
+            .and_then(|()| passage(&case.machine, &record, true))
+            .and_then(|()| answers(&record, false))
+            .and_then(|()| credits(&record, true).map(|_| ()))
+            .and_then(|()| ctas(&case.workload, &record, true));
+        verdict.unwrap_or_else(|problem| panic!("{}: {problem}", case.name));
+        counts::instructions(&case.name, &case.workload, &result.outcome);
+        counts::stalls(&case.name, &case.machine, &result.outcome);
+        counts::traffic(&case.name, &case.machine, &result, &record);
+    }
+}
+
+#[test]
+fn senders_use_every_credit_and_none_that_they_do_not_have() {
+    for case in crowded_crossbars().into_iter().chain([crowded()]) {
+        let result = observed(&case, RunOptions::default());
+        assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "{}: some queue is full at some time", case.name);
+    }
+}
+
+#[test]
+fn machines_of_any_kind_lose_nothing() {
+    let (mut runs, mut written_back, mut driven) = (0, 0, 0);
+    for case in (0..100).filter_map(any::case) {
+        runs += 1;
+        driven += u32::from(case.machine.mem.dram.control.is_some());
+        let result = observed(&case, RunOptions::default());
+        assert_eq!(result.outcome.ended_by, EndedBy::Completed, "{}", case.name);
+        // Nobody waits for a line that an L1 writes back, the end of the run included.
+        let write_back = case.machine.gpu.sm.l1.cache.is_some_and(|cache| cache.write != WritePolicy::Through);
+        written_back += u32::from(write_back);
+        let record = recorded(&case, &result);
+        let end = End { completed: !write_back, ..end_of(&result) };
+        let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
+            .and_then(|()| passage(&case.machine, &record, end.completed))
+            .and_then(|()| answers(&record, write_back))
+            .and_then(|()| credits(&record, end.completed).map(|_| ()))
+            .and_then(|()| ctas(&case.workload, &record, true));
+        verdict.unwrap_or_else(|problem| panic!("{}: {problem}", case.name));
+        counts::instructions(&case.name, &case.workload, &result.outcome);
+        counts::stalls(&case.name, &case.machine, &result.outcome);
+        if !write_back {
+            counts::traffic(&case.name, &case.machine, &result, &record);
+        }
+    }
+    assert!(runs >= 40 && written_back >= 15 && driven >= 10, "{runs} machines, {written_back} with write-backs, {driven} with commands");
+}
+
+#[test]
+fn a_run_that_is_cut_short_has_lost_nothing_either() {
+    for case in cases().into_iter().take(4) {
+        let whole = observed(&case, RunOptions::default()).outcome.cycles;
+        for limit in [1, whole / 3 + 1, whole / 2, whole - 1] {
+            let result = observed(&case, RunOptions { max_cycles: Some(limit), interval: Some(777), ..RunOptions::default() });
+            let end = end_of(&result);
+            assert_eq!((end.core_cycle, end.completed), (limit, false), "{}", case.name);
+            let record = recorded(&case, &result);
+            let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
+                .and_then(|()| credits(&record, false).map(|_| ()))
+                .and_then(|()| ctas(&case.workload, &record, false));
+            verdict.unwrap_or_else(|problem| panic!("{} cut at {limit}: {problem}", case.name));
+            counts::stalls(&case.name, &case.machine, &result.outcome);
+            counts::intervals(&case.name, 777, &result.outcome);
+        }
+    }
+}
+
+#[test]
+fn intervals_add_up_to_the_totals() {
+    for case in cases() {
+        let result = observed(&case, RunOptions { interval: Some(500), threads: 2, ..RunOptions::default() });
+        counts::intervals(&case.name, 500, &result.outcome);
+        counts::stalls(&case.name, &case.machine, &result.outcome);
+    }
+}

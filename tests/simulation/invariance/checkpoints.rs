@@ -1,0 +1,263 @@
+//! A run that is stopped at a checkpoint and taken up again, by other threads or ranks and with a workload that is loaded anew, has the bytes
+//! of one that was never stopped.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::files::{Files, files, run};
+use super::ranks::in_ranks;
+use super::{hetero, interval, sharing, systems};
+use crate::common::{Case, built_in, cases, machine, shared};
+use warpshard::base::{Cycle, Rng};
+use warpshard::chip::{Checkpoints, CpuEnd, RunError, RunOptions, simulate};
+use warpshard::program::Program;
+use warpshard::trace::TraceOptions;
+use warpshard::workload::{Workload, mix};
+
+/// What a run kept: cycles and states.
+type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
+
+/// Checkpoints every so many cycles, and where they go.
+fn every(cycles: u64) -> (Checkpoints, Kept) {
+    let kept = Kept::default();
+    let to = Arc::clone(&kept);
+    let keep = move |at, state| {
+        to.lock().unwrap().push((at, state));
+        Ok(())
+    };
+    (Checkpoints { every: Some(cycles), keep: Some(Box::new(keep)), resume: None }, kept)
+}
+
+fn resume(state: &[u8]) -> Checkpoints {
+    Checkpoints { resume: Some(state.to_vec()), ..Checkpoints::default() }
+}
+
+fn same(case: &Case, base: &Files, other: &Files, what: &str) {
+    assert_eq!(other.stats, base.stats, "{}: stats.json {what}", case.name);
+    assert_eq!(other.intervals, base.intervals, "{}: intervals.csv {what}", case.name);
+    assert_eq!(other.timeline, base.timeline, "{}: timeline.csv {what}", case.name);
+}
+
+/// Stops a run at random cuts, and goes on from each with another number of threads.
+fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Case) -> RunOptions, seed: u64) {
+    let case = fresh();
+    let base = run(&case, options(&case));
+    let mut random = Rng::keyed(seed, &[]);
+    for round in 0..2 {
+        let cycles = (1 + random.below(base.counted_until.max(2) - 1)).max(base.counted_until / 4);
+        let (checkpoints, kept) = every(cycles);
+        let through = fresh();
+        let through = run(&through, RunOptions { threads: 1 + round % 2, checkpoints, ..options(&through) });
+        same(&case, &base, &through, &format!("with a checkpoint every {cycles} cycles"));
+        let kept = std::mem::take(&mut *kept.lock().unwrap());
+        assert_eq!(kept.len() as u64, (base.counted_until - 1) / cycles, "{}: checkpoints every {cycles} cycles", case.name);
+        for (number, (at, state)) in kept.into_iter().enumerate() {
+            let threads = 1 + (round + number + 1) % 3;
+            let resumed = fresh();
+            let resumed = run(&resumed, RunOptions { threads, checkpoints: resume(&state), ..options(&resumed) });
+            same(&case, &base, &resumed, &format!("resumed at {at} on {threads} threads"));
+        }
+    }
+}
+
+fn copy_of(case: &Case) -> Case {
+    Case { name: case.name.clone(), machine: case.machine.clone(), workload: Arc::clone(&case.workload), policy: case.policy }
+}
+
+#[test]
+fn runs_go_on_from_checkpoints() {
+    for (case, seed) in cases().iter().zip(1..) {
+        stopped_and_resumed(&|| copy_of(case), &interval, seed);
+    }
+}
+
+#[test]
+fn runs_of_systems_go_on_from_checkpoints() {
+    for (case, seed) in systems::cases().iter().zip(100..) {
+        stopped_and_resumed(&|| copy_of(case), &interval, seed);
+    }
+}
+
+#[test]
+fn runs_with_cpu_cores_go_on_from_checkpoints() {
+    for (case, end, seed) in [(hetero::small(), CpuEnd::Both, 200), (hetero::small_gddr5(), CpuEnd::Cpu, 201)] {
+        stopped_and_resumed(&|| copy_of(&case), &|_| hetero::options(end), seed);
+    }
+}
+
+#[test]
+fn applications_that_share_the_gpu_and_ctas_that_are_taken_away_go_on_from_checkpoints() {
+    for (seed, mode) in (300..).zip(sharing::MODES) {
+        let how = sharing::TECHNIQUES[seed as usize % 3];
+        let options = |_: &Case| RunOptions {
+            interval: Some(1000),
+            controllers: vec![Box::new(sharing::Shuffle(Rng::keyed(seed, &[0]), how, mode))],
+            ..RunOptions::default()
+        };
+        stopped_and_resumed(&|| sharing::case(mode, true), &options, seed);
+    }
+    let settings = [("gpu.sm.allocation", "ranges"), ("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.max_kernels", "8")];
+    let fresh = || {
+        let workload = Arc::new(mix(sharing::parts(), true).unwrap());
+        Case { name: "single CTAs".into(), machine: machine("tiny", &settings), workload, policy: None }
+    };
+    let options = |_: &Case| RunOptions { controllers: vec![Box::new(sharing::Pick(Rng::keyed(3, &[1])))], ..interval(&fresh()) };
+    stopped_and_resumed(&fresh, &options, 310);
+}
+
+#[test]
+fn runs_in_which_a_task_preempts_ctas_go_on_from_checkpoints() {
+    let settings = [("gpu.sm.allocation", "ranges"), ("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.under_way", "squashed")];
+    // Oracle's knowledge is a parameter of the policy, which the resumed run is given anew.
+    for (seed, policy) in (320..)
+        .zip(["bound = 2800\nrequests = 2", "scheme = \"oracle\"\nbound = 2800\nrequests = 2\nwatch = 3000\nknown = [[0, 1, 900.0]]"])
+    {
+        let fresh = || {
+            let mut workload = mix(sharing::parts(), true).unwrap();
+            workload.applications[1].arrivals = vec![Cycle(5000)];
+            let case = Case { name: policy.into(), machine: machine("tiny", &settings), workload: Arc::new(workload), policy: None };
+            Case { policy: Some(("dual_kernel", policy)), ..case }
+        };
+        let options = |case: &Case| RunOptions { controllers: case.controllers(), ..interval(case) };
+        assert!(run(&fresh(), options(&fresh())).timeline.contains("request"), "nothing preempts");
+        stopped_and_resumed(&fresh, &options, seed);
+    }
+}
+
+fn program(path: &str, parameters: &[(&str, &str)]) -> Workload {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Program::load(Path::new(path), None, &parameters).unwrap().workload().unwrap()
+}
+
+#[test]
+fn programs_go_on_with_their_memory() {
+    // What a level of the search writes, the next one reads.
+    for (seed, path) in (400..).zip(["programs/bfs.toml", "programs/scan.toml", "programs/reduction.toml"]) {
+        let fresh = || Case { name: path.into(), machine: machine("tiny", &[]), workload: Arc::new(program(path, &[])), policy: None };
+        let limited = |case: &Case| RunOptions { max_cycles: Some(60_000), ..interval(case) };
+        stopped_and_resumed(&fresh, &limited, seed);
+    }
+}
+
+#[test]
+fn recorded_traces_that_are_decoded_on_the_way_go_on() {
+    let Some(folder) = shared("sass") else { return };
+    for (seed, name) in (500..).zip(["vectoradd-100-pascal", "bfs-rodinia-3.1-4096"]) {
+        // Nothing is decoded while loading, and little ahead of time.
+        let fresh = || {
+            let options = TraceOptions { eager_bytes: 0, window_bytes: 5000, chunk_bytes: 2000, ..TraceOptions::default() };
+            let workload = Arc::new(warpshard::trace::load(&folder.join(name), &options).unwrap());
+            Case { name: name.into(), machine: machine("gtx480", &[]), workload, policy: None }
+        };
+        let limited = |case: &Case| RunOptions { max_cycles: Some(40_000), ..interval(case) };
+        stopped_and_resumed(&fresh, &limited, seed);
+    }
+}
+
+#[test]
+fn a_checkpoint_is_taken_up_by_any_number_of_ranks() {
+    let chosen = [cases().swap_remove(3), cases().swap_remove(4), systems::cases().swap_remove(1)];
+    for case in chosen {
+        let base = run(&case, interval(&case));
+        for (before, after, part) in [(1, 2, 3), (2, 1, 2), (3, 2, 5)] {
+            let cycles = (base.counted_until / part).max(1);
+            let (checkpoints, kept) = every(cycles);
+            let first = Mutex::new(Some(checkpoints));
+            let with_checkpoints = |rank| {
+                let others = || Checkpoints { every: Some(cycles), ..Checkpoints::default() };
+                let checkpoints = if rank == 0 { first.lock().unwrap().take().unwrap() } else { others() };
+                RunOptions { checkpoints, ..interval(&case) }
+            };
+            for result in in_ranks(&case, (before, 1), with_checkpoints) {
+                same(&case, &base, &files(&case, &result.unwrap()), &format!("with checkpoints on {before} ranks"));
+            }
+            let kept = std::mem::take(&mut *kept.lock().unwrap());
+            let (at, state) = kept.last().unwrap();
+            for result in in_ranks(&case, (after, 2), |_| RunOptions { checkpoints: resume(state), ..interval(&case) }) {
+                same(&case, &base, &files(&case, &result.unwrap()), &format!("of {before} ranks resumed at {at} on {after} ranks"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resumed_run_saves_again_and_goes_on_from_there() {
+    let case = &cases()[1];
+    let base = run(case, interval(case));
+    let step = base.counted_until / 6;
+    let mut state: Option<Vec<u8>> = None;
+    for generation in 1..=4 {
+        let (checkpoints, kept) = every(step);
+        let options = RunOptions { max_cycles: Some(generation * step + 1), threads: 1 + generation as usize % 2, ..interval(case) };
+        run(case, RunOptions { checkpoints: Checkpoints { resume: state.take(), ..checkpoints }, ..options });
+        let (at, last) = kept.lock().unwrap().pop().unwrap();
+        assert_eq!(at, Cycle(generation * step));
+        state = Some(last);
+    }
+    same(case, &base, &run(case, RunOptions { checkpoints: resume(&state.unwrap()), ..interval(case) }), "after four checkpoints in a row");
+}
+
+#[test]
+fn a_relaxed_run_goes_on_to_the_bytes_of_the_same_run_with_checkpoints() {
+    let case = &cases()[0];
+    let relaxed = || RunOptions { relaxed: true, epoch: Some(400), ..interval(case) };
+    let cycles = run(case, relaxed()).counted_until / 3;
+    let (checkpoints, kept) = every(cycles);
+    let base = run(case, RunOptions { checkpoints, ..relaxed() });
+    let (_, state) = kept.lock().unwrap().swap_remove(0);
+    let (checkpoints, _) = every(cycles);
+    let resumed = run(case, RunOptions { threads: 2, checkpoints: Checkpoints { resume: Some(state), ..checkpoints }, ..relaxed() });
+    same(case, &base, &resumed, "relaxed");
+}
+
+fn refused(case: &Case, state: &[u8], options: RunOptions) -> String {
+    match simulate(&case.machine, &case.workload, RunOptions { checkpoints: resume(state), ..options }) {
+        Err(RunError::Checkpoint(message)) => message,
+        other => panic!("{:?}", other.map(|result| result.outcome.cycles)),
+    }
+}
+
+#[test]
+fn the_state_of_another_machine_or_of_no_machine_is_refused() {
+    let all = cases();
+    let case = &all[0];
+    let cycles = run(case, interval(case)).counted_until / 2;
+    let (checkpoints, kept) = every(cycles);
+    run(case, RunOptions { checkpoints, ..interval(case) });
+    let (_, state) = kept.lock().unwrap().swap_remove(0);
+    let other = Case { name: "other".into(), machine: machine("gtx480", &[]), ..copy_of(case) };
+    assert!(refused(&other, &state, interval(case)).contains("units, the machine"));
+    let policy = RunOptions { controllers: all[3].controllers(), ..interval(case) };
+    assert!(!refused(case, &state, policy).is_empty());
+    assert!(refused(case, &state[..state.len() / 2], interval(case)).contains("the saved state"));
+    let limited = RunOptions { max_cycles: Some(cycles), ..interval(case) };
+    assert!(refused(case, &state, limited).contains("is to end at cycle"));
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_kept_ends_the_run_with_the_reason() {
+    let case = &cases()[0];
+    let full = Checkpoints { every: Some(500), keep: Some(Box::new(|_, _| Err("the disk is full".into()))), resume: None };
+    let ended = simulate(&case.machine, &case.workload, RunOptions { checkpoints: full, ..interval(case) });
+    assert!(matches!(ended, Err(RunError::Checkpoint(message)) if message == "the disk is full"));
+    let recorded = Checkpoints { every: Some(500), ..Checkpoints::default() };
+    let ended = simulate(&case.machine, &case.workload, RunOptions { checkpoints: recorded, log: true, ..interval(case) });
+    assert!(matches!(ended, Err(RunError::Config(message)) if message.contains("cannot be saved")));
+}
+
+#[test]
+fn a_cpu_trace_is_read_again_up_to_its_line() {
+    let Some(folder) = shared("cpu-traces/ramulator") else { return };
+    let mut traces: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    traces.sort();
+    let names = traces.iter().filter_map(|path| warpshard::chip::CpuApplication::named(path.to_str()?).ok());
+    let applications: Vec<_> = names.take(2).collect();
+    assert!(!applications.is_empty());
+    let case = Case { workload: built_in("reduce", &[("cta_count", "24")]), ..hetero::small() };
+    let options = |_: &Case| {
+        let mut options = hetero::options(CpuEnd::Both);
+        options.cpu.as_mut().unwrap().applications.clone_from(&applications);
+        options
+    };
+    stopped_and_resumed(&|| copy_of(&case), &options, 600);
+}

@@ -1,0 +1,80 @@
+//! Runs in which cores are paused and turned off, alone and with a limit of CTAs: the same bytes for every way of running.
+
+use std::sync::Arc;
+
+use super::files::{Files, run};
+use crate::common::{Case, built_in, machine};
+use warpshard::chip::RunOptions;
+use warpshard::control::Controller;
+
+/// Controllers of a run, by name, with their tables.
+type Policies = &'static [(&'static str, &'static str)];
+
+const SEARCHES: [Policies; 4] = [
+    &[("onac", "waves = 1\nthreshold = 0.7")],
+    &[("seq_det", "waves = 1\nthreshold = 0.8\nwarm = 1")],
+    &[("onac", "waves = 1\nthreshold = 0.7"), ("static_limit", "ctas = 1")],
+    &[("onac", "waves = 1\nthreshold = 0.7"), ("perf_sat", "period = 0.25")],
+];
+
+/// A kernel that asks for more than the test machine's DRAM gives, so that some of its four cores can be turned off.
+fn case() -> Case {
+    let slow = machine("tiny", &[("clocks.dram", "250 MHz")]);
+    Case { name: "stream".into(), machine: slow, workload: built_in("stream", &[("cta_count", "120")]), policy: None }
+}
+
+fn controllers(policies: Policies) -> Vec<Box<dyn Controller>> {
+    let make = |(name, table): &(&str, &str)| {
+        (warpshard::catalogue().policies().find(name).unwrap().build)(toml::from_str(table).unwrap()).unwrap()
+    };
+    policies.iter().map(make).collect()
+}
+
+fn files(case: &Case, policies: Policies, options: RunOptions) -> Files {
+    let case = Case { name: case.name.clone(), machine: case.machine.clone(), workload: Arc::clone(&case.workload), policy: None };
+    run(&case, RunOptions { controllers: controllers(policies), ..options })
+}
+
+/// The total of a counter, as the results have it.
+fn total(files: &Files, kind: &str, name: &str) -> u64 {
+    let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
+    stats["components"][kind]["total"][name].as_u64().unwrap()
+}
+
+#[test]
+fn cores_that_are_turned_off_change_nothing_over_threads_epochs_and_intervals() {
+    let case = case();
+    for policies in SEARCHES {
+        let base = files(&case, policies, RunOptions::default());
+        assert!(total(&base, "sm", "gated_cycles") > 10_000, "{policies:?}: no core was turned off");
+        assert!(total(&base, "sm", "paused_cycles") > 0, "{policies:?}");
+        for interval in [997, 4096] {
+            let looked = files(&case, policies, RunOptions { interval: Some(interval), ..RunOptions::default() });
+            let of_interval = format!("{policies:?} with intervals of {interval}");
+            assert_eq!((&looked.stats, &looked.timeline), (&base.stats, &base.timeline), "{of_interval}");
+            for (threads, epoch, skip) in [(2, None, true), (3, Some(8), true), (1, Some(5), false)] {
+                let other = files(&case, policies, RunOptions { threads, epoch, skip, interval: Some(interval), ..RunOptions::default() });
+                assert_eq!(other, looked, "{of_interval}, {threads} threads, epochs of {epoch:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_for_cores_goes_together_with_a_limit_of_ctas() {
+    let case = case();
+    let alone = files(&case, SEARCHES[0], RunOptions::default());
+    for (policies, limiter) in [(SEARCHES[2], "static_limit"), (SEARCHES[3], "perf_sat")] {
+        let both = files(&case, policies, RunOptions::default());
+        let lines = |who: &str, knob: &str| both.timeline.lines().filter(|line| line.contains(who) && line.contains(knob)).count();
+        assert!(lines("onac", ",power,") > 0 && lines("onac", ",found_cores,") == 1, "{policies:?}");
+        assert!(lines(limiter, ",cta_limit,") > 0, "{policies:?}");
+        // The same work is done, whoever limits it.
+        for counter in ["ctas_ended", "ended_cta_instructions"] {
+            assert_eq!(total(&both, "sm", counter), total(&alone, "sm", counter), "{policies:?}: {counter}");
+        }
+    }
+    // Fewer CTAs are resident under the limit, also on cores that were paused and went on.
+    let mean = |files: &Files| total(files, "sm", "resident_warp_cycles") / total(files, "sm", "active_cycles");
+    assert!(mean(&files(&case, SEARCHES[2], RunOptions::default())) < mean(&alone));
+}

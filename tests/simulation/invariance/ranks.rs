@@ -1,0 +1,137 @@
+//! Several ranks, each with threads of its own, simulate one machine: every rank ends with the bytes of one process.
+
+use super::files::{Files, files, run};
+use super::{interval, systems};
+use crate::common::{Case, built_in, cases, machine};
+use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, RunResult, simulate};
+use warpshard::engine::{LocalRanks, Ranks};
+
+/// Ranks and the threads of each.
+const WAYS: [(usize, usize); 5] = [(1, 2), (2, 1), (2, 2), (4, 1), (3, 2)];
+
+/// The results of all ranks, which are threads of this process.
+pub(crate) fn in_ranks(
+    case: &Case,
+    (ranks, threads): (usize, usize),
+    options: impl Fn(usize) -> RunOptions + Sync,
+) -> Vec<Result<RunResult, RunError>> {
+    std::thread::scope(|scope| {
+        let start = |rank: LocalRanks| {
+            let options = &options;
+            scope.spawn(move || {
+                let options = options(rank.rank());
+                let ranks: Option<Box<dyn Ranks>> = Some(Box::new(rank));
+                simulate(&case.machine, &case.workload, RunOptions { ranks, threads, ..options })
+            })
+        };
+        let handles: Vec<_> = LocalRanks::connected(ranks).into_iter().map(start).collect();
+        handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+    })
+}
+
+fn same(case: &Case, base: &Files, way: (usize, usize), options: impl Fn() -> RunOptions + Sync) {
+    for (rank, result) in in_ranks(case, way, |_| options()).into_iter().enumerate() {
+        let other = files(case, &result.unwrap_or_else(|error| panic!("{}: rank {rank} of {way:?}: {error}", case.name)));
+        let what = format!("{}: rank {rank} of {} ranks with {} threads", case.name, way.0, way.1);
+        assert_eq!(other.stats, base.stats, "{what}: stats.json");
+        assert_eq!(other.intervals, base.intervals, "{what}: intervals.csv");
+        assert_eq!(other.timeline, base.timeline, "{what}: timeline.csv");
+    }
+}
+
+#[test]
+fn ranks_change_nothing() {
+    for (i, case) in cases().iter().enumerate() {
+        let base = run(case, interval(case));
+        // Every case in some ways, the first in all.
+        for (_, way) in WAYS.into_iter().enumerate().filter(|(way, _)| i == 0 || way % 3 == i % 3) {
+            same(case, &base, way, || interval(case));
+        }
+    }
+}
+
+#[test]
+fn ranks_change_nothing_on_a_chip_with_cpu_cores() {
+    let overrides = [("gpu.dispatch.launch_latency", "200")];
+    let workload = built_in("gather", &[("cta_count", "24"), ("table", "262144"), ("rounds", "2")]);
+    let policy = Some(("cm_cpu", "high = 0.02\nlow = 0.01\ninterval = 256"));
+    let case = Case { name: "gather with three profiles".into(), machine: machine("hetero-small", &overrides), workload, policy };
+    let options = || {
+        let applications = ["mcf", "lbm", "gcc"].iter().map(|name| CpuApplication::named(name).unwrap()).collect();
+        let load = CpuLoad { applications, warm: 1500, measure: 4000, gpu_waits: true, end: CpuEnd::Both, seed: 1 };
+        RunOptions { interval: Some(1024), cpu: Some(load), controllers: case.controllers(), ..RunOptions::default() }
+    };
+    let base = run(&case, options());
+    WAYS.into_iter().for_each(|way| same(&case, &base, way, options));
+}
+
+#[test]
+fn ranks_change_nothing_in_systems_of_several_gpus() {
+    for (i, case) in systems::cases().iter().enumerate() {
+        let base = run(case, interval(case));
+        for (_, way) in WAYS.into_iter().enumerate().filter(|(way, _)| way % 2 == i % 2) {
+            same(case, &base, way, || interval(case));
+        }
+    }
+}
+
+#[test]
+fn a_limit_a_short_epoch_and_stepping_every_cycle_are_those_of_one_process() {
+    let case = &cases()[0];
+    for (epoch, skip) in [(Some(1), true), (Some(7), false)] {
+        let options = || RunOptions { max_cycles: Some(2_345), epoch, skip, ..interval(case) };
+        same(case, &run(case, options()), (3, 2), options);
+    }
+}
+
+#[test]
+fn a_request_to_stop_on_one_rank_ends_all_at_the_same_cycle() {
+    let case = &cases()[2];
+    let asked = RunOptions::default();
+    asked.stop.request();
+    let results =
+        in_ranks(case, (2, 1), |rank| if rank == 0 { RunOptions { stop: asked.stop.clone(), ..interval(case) } } else { interval(case) });
+    let files: Vec<Files> = results.iter().map(|result| files(case, result.as_ref().unwrap())).collect();
+    assert_eq!(files[0], files[1]);
+    assert!(files[0].stats.contains("\"interrupted\""));
+}
+
+/// A rank that is gone after a few exchanges.
+#[derive(Debug)]
+struct Dying(LocalRanks, u32);
+
+impl Ranks for Dying {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String> {
+        self.1 -= 1;
+        assert!(self.1 > 0, "this rank dies");
+        self.0.exchange(out, came)
+    }
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_others_with_its_number() {
+    let case = &cases()[0];
+    let errors: Vec<String> = std::thread::scope(|scope| {
+        let start = |rank: LocalRanks| {
+            scope.spawn(move || {
+                let ranks: Box<dyn Ranks> = if rank.rank() == 1 { Box::new(Dying(rank, 9)) } else { Box::new(rank) };
+                simulate(&case.machine, &case.workload, RunOptions { ranks: Some(ranks), threads: 2, ..interval(case) })
+            })
+        };
+        let handles: Vec<_> = LocalRanks::connected(3).into_iter().map(start).collect();
+        handles.into_iter().map(|handle| handle.join().unwrap().unwrap_err().to_string()).collect()
+    });
+    assert!(errors[1].contains("this rank dies"), "{errors:?}");
+    assert!(
+        [0, 2].iter().all(|rank| errors[*rank].contains("rank 1 of 3 ended before the run did") || errors[*rank].contains("rank")),
+        "{errors:?}"
+    );
+}

@@ -1,0 +1,245 @@
+//! Applications that share the GPU under a controller that changes owners and maxima at random: the same bytes for every way of running,
+//! and every instruction of every application once.
+
+use std::sync::Arc;
+
+use super::files::{Files, run};
+use crate::common::{Case, built_in, machine};
+use warpshard::base::{AppId, Cycle, KernelIndex, Rng, SmId};
+use warpshard::chip::RunOptions;
+use warpshard::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Preemption, Trigger};
+use warpshard::{
+    program::Program,
+    workload::{Part, mix},
+};
+
+pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
+
+/// Decides at random, from a seed, on a machine with this way of sharing.
+#[derive(warpshard::state::State)]
+pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>, pub(crate) &'static str);
+
+impl Shuffle {
+    /// The knob that only this way of sharing heeds.
+    fn of_mode(&self) -> Option<Knob> {
+        match self.2 {
+            "spatial" => Some(Knob::Owner),
+            "interleaved" => Some(Knob::KernelCtas),
+            _ => None,
+        }
+    }
+}
+
+/// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
+#[derive(warpshard::state::State)]
+pub(crate) struct Pick(pub(crate) Rng);
+
+impl Controller for Pick {
+    fn name(&self) -> &str {
+        "pick"
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        vec![Trigger::Every(997), Trigger::On(EventSelector::KernelReady(None))]
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::PreemptCta])
+    }
+
+    fn wants_ctas(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let ways = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop];
+        for (sm, progress) in (0..).map(SmId).zip(seen.ctas) {
+            out.signal(Some(sm), "executed", progress.resident.iter().map(|cta| cta.executed as f64).sum());
+            out.signal(Some(sm), "gone", progress.gone.iter().map(|gone| gone.left.0 as f64).sum());
+            for cta in &progress.resident {
+                let how = ways[self.0.below(4) as usize];
+                // A CTA that is flushed again and again would never end.
+                if self.0.below(3) == 0 && seen.cycle < Cycle(60_000) {
+                    out.decide(Decision::PreemptCta { sm, kernel: cta.kernel, cta: cta.cta, how });
+                }
+            }
+        }
+        out.because("at random");
+    }
+}
+
+impl Controller for Shuffle {
+    fn name(&self) -> &str {
+        "shuffle"
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        vec![Trigger::Every(1511)]
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::Bypass, Knob::CtaLimit, Knob::Preempt].into_iter().chain(self.of_mode()).collect::<Vec<_>>())
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let of_mode = self.of_mode();
+        let mut below = |limit: usize| self.0.below(limit as u64) as u32;
+        let sms = seen.sms.rows().len();
+        let sm = SmId(below(sms) as u16);
+        let owner = Decision::Owner { sm: Some(sm), app: AppId(below(seen.facts.applications.len()) as u16) };
+        let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
+        let on = (below(2) == 0).then_some(sm);
+        let most = Decision::KernelCtas { sm: on, kernel, limit: 1 + below(4) };
+        [owner, most].into_iter().filter(|decision| of_mode == Some(decision.knob())).for_each(|decision| out.decide(decision));
+        out.decide(Decision::Bypass { sm: on, kernel, ctas: below(4) });
+        out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
+        // A CTA that is flushed again and again would never end.
+        if let Some(how) = self.1.filter(|_| seen.cycle < Cycle(60_000)) {
+            out.decide(Decision::Preempt { sm: Some(sm), how });
+        }
+        out.because("at random");
+    }
+}
+
+pub(crate) fn parts() -> Vec<Part> {
+    let model = |name: &str, ctas: &str| (*built_in(name, &[("cta_count", ctas)])).clone();
+    let saxpy = Program::load(std::path::Path::new("programs/saxpy.toml"), None, &[("n".into(), "3000".into())]).unwrap();
+    let workloads = [model("stream", "16"), saxpy.workload().unwrap(), model("gather", "12")];
+    workloads.into_iter().zip([0, 1, 0]).map(|(workload, priority)| Part { workload, priority }).collect()
+}
+
+pub(crate) fn case(mode: &str, again: bool) -> Case {
+    // In one of the modes a switch is traffic, in another what is under way is squashed.
+    let switch = if mode == "spatial" { "traffic" } else { "time" };
+    let (order, under_way) = if mode == "interleaved" { ("kernel-gto", "squashed") } else { ("lrr", "awaited") };
+    let settings = [
+        ("gpu.dispatch.sharing", mode),
+        ("gpu.dispatch.max_kernels", "8"),
+        ("gpu.dispatch.switch", switch),
+        ("gpu.dispatch.under_way", under_way),
+        ("gpu.sm.order", order),
+    ];
+    let machine = machine("tiny", &settings);
+    Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
+}
+
+pub(crate) const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::Switch), Some(Preemption::Flush)];
+
+fn shuffled(case: &Case, seed: u64, how: Option<Preemption>, options: RunOptions) -> Files {
+    let mode = MODES.into_iter().find(|mode| *mode == case.name).unwrap();
+    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how, mode))], ..options })
+}
+
+/// The total of a counter of SMs.
+fn counted(files: &Files, name: &str) -> u64 {
+    let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
+    stats["components"]["sm"]["total"][name].as_u64().unwrap()
+}
+
+fn applications(files: &Files) -> Vec<serde_json::Value> {
+    let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
+    stats["applications"]["list"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_way_of_running_changes_nothing_for_applications_that_share_the_gpu() {
+    for (seed, mode) in MODES.into_iter().enumerate() {
+        for how in [TECHNIQUES[seed], TECHNIQUES[(seed + 1) % 3]] {
+            let case = case(mode, true);
+            let base = shuffled(&case, seed as u64, how, RunOptions { interval: Some(1000), ..RunOptions::default() });
+            assert!(
+                applications(&base).iter().any(|app| app["later_warp_instructions"].as_u64() > Some(0)),
+                "{mode}: nothing was started again"
+            );
+            let taken = counted(&base, "ctas_switched") + counted(&base, "ctas_flushed");
+            assert_eq!(how.is_some(), taken > 0, "{mode}, {how:?}");
+            for (threads, epoch, skip) in [(3, Some(8), true), (1, Some(5), false)] {
+                let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
+                let other = shuffled(&case, seed as u64, how, options);
+                assert_eq!(other, base, "{mode}, {how:?}, {threads} threads, epochs of {epoch:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared() {
+    let alone: Vec<u64> = parts()
+        .into_iter()
+        .map(|part| {
+            let workload = Arc::new(part.workload);
+            let files = run(&Case { name: "alone".into(), machine: machine("tiny", &[]), workload, policy: None }, RunOptions::default());
+            let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
+            stats["total"]["warp_instructions"].as_u64().unwrap()
+        })
+        .collect();
+    for mode in MODES {
+        // What is counted by SM is of all executions, so there is one where something is executed in vain.
+        let switched_again = mode != "interleaved";
+        for (how, again) in [(None, true), (Some(Preemption::Switch), switched_again), (Some(Preemption::Flush), false)] {
+            let files = shuffled(&case(mode, again), 0, how, RunOptions { threads: 2, ..RunOptions::default() });
+            let executed: Vec<u64> = applications(&files).iter().map(|app| app["warp_instructions"].as_u64().unwrap()).collect();
+            // What was executed in vain is counted by SM.
+            let in_vain = counted(&files, "flushed_warp_instructions") + counted(&files, "replayed_warp_instructions");
+            if in_vain > 0 {
+                assert_eq!(executed.iter().sum::<u64>() - in_vain, alone.iter().sum::<u64>(), "{mode}");
+            } else {
+                assert_eq!(executed, alone, "{mode}, {how:?}");
+            }
+        }
+    }
+}
+
+/// Decisions on single SMs of a knob, in the timeline.
+fn on_single_sms(files: &Files, knob: &str) -> usize {
+    let columns = |line: &&str| line.split(',').nth(2).is_some_and(|sm| !sm.is_empty()) && line.split(',').nth(3) == Some(knob);
+    files.timeline.lines().filter(columns).count()
+}
+
+#[test]
+fn kernel_management_decides_the_same_however_the_run_is_stepped() {
+    let model = |name: &str, parameters: &[(&str, &str)]| Part { workload: (*built_in(name, parameters)).clone(), priority: 0 };
+    let pool = || {
+        let gather = model("gather", &[("cta_count", "160"), ("table", "8192"), ("rounds", "3")]);
+        let stream = model("stream", &[("cta_count", "120")]);
+        vec![gather, model("reduce", &[("cta_count", "300")]), stream]
+    };
+    let machine = machine("tiny", &[("gpu.dispatch.sharing", "interleaved"), ("gpu.dispatch.max_kernels", "3")]);
+    let policy = Some(("kernel_mgmt", "opt = [1, 2, 2]\npreference = [0.5, 2.0, 0.8]"));
+    let case = Case { name: "pool".into(), machine, workload: Arc::new(mix(pool(), false).unwrap()), policy };
+    let managed = |options: RunOptions| run(&case, RunOptions { controllers: case.controllers(), ..options });
+    let base = managed(RunOptions { interval: Some(1000), ..RunOptions::default() });
+    assert!(on_single_sms(&base, "kernel_ctas") > 4 && on_single_sms(&base, "bypass") > 4, "{}", base.timeline);
+    assert!(counted(&base, "ctas_bypassing") > 0 && counted(&base, "l1_bypasses") > 0);
+    for (threads, epoch, skip) in [(3, Some(8), true), (1, Some(5), false), (2, None, true)] {
+        let other = managed(RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() });
+        assert_eq!(other, base, "{threads} threads, epochs of {epoch:?}");
+    }
+}
+
+#[test]
+fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_allocated_by_ranges() {
+    for (switch, share, under_way) in
+        [("time", "true", "awaited"), ("traffic", "false", "awaited"), ("time", "true", "squashed"), ("traffic", "true", "squashed")]
+    {
+        let settings = [
+            ("gpu.sm.allocation", "ranges"),
+            ("gpu.dispatch.share_sm", share),
+            ("gpu.dispatch.max_kernels", "8"),
+            ("gpu.dispatch.switch", switch),
+            ("gpu.dispatch.under_way", under_way),
+        ];
+        let mut workload = mix(parts(), true).unwrap();
+        // One of more priority arrives late.
+        workload.applications[1].arrivals = vec![Cycle(5000)];
+        let case = Case { name: switch.into(), machine: machine("tiny", &settings), workload: Arc::new(workload), policy: None };
+        let picked = |options: RunOptions| run(&case, RunOptions { controllers: vec![Box::new(Pick(Rng::keyed(3, &[1])))], ..options });
+        let base = picked(RunOptions { interval: Some(1000), ..RunOptions::default() });
+        assert!(counted(&base, "ctas_switched") > 0 && counted(&base, "ctas_flushed") > 0 && counted(&base, "ctas_returned") > 0);
+        assert_eq!(counted(&base, "replayed_warp_instructions") > 0, under_way == "squashed");
+        for (threads, epoch, skip) in [(3, Some(8), true), (2, None, true), (1, Some(5), false)] {
+            let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
+            assert_eq!(picked(options), base, "{switch}, {under_way}, {threads} threads, epochs of {epoch:?}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The same bytes on systems of several GPUs: remote reads, writes and atomics, copies, events between GPUs, controllers and intervals.
+
+use std::sync::Arc;
+
+use warpshard::chip::{RunOptions, ShardCut};
+use warpshard::engine::Scaling;
+use warpshard::workload::Workload;
+
+use super::files::{Files, run};
+use super::small_systems::{OTHER, in_turn, system};
+use super::{interval, same};
+use crate::common::{Case, built_in};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let case =
+        |name: &str, machine, workload: &Arc<Workload>, policy| Case { name: name.into(), machine, workload: Arc::clone(workload), policy };
+    let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);
+    let reduce = built_in("reduce", &[("cta_count", "48")]);
+    let histogram = built_in("reduce", &[("cta_count", "16")]);
+    let spread = |memory| [("system.launch", "spread"), ("system.memory", memory)];
+    let eight = [
+        ("system.launch", "spread"),
+        ("system.memory", "interleaved"),
+        ("system.peer.topology", "ring"),
+        ("system.forward", "true"),
+        ("system.peer.count", "2"),
+    ];
+    let switched = [("system.launch", "spread"), ("system.memory", "first-touch"), ("system.peer.topology", "switch")];
+    let kinds = |memory| [&OTHER[..], &spread(memory)].concat();
+    // Controllers see SMs of one kind at one clock; their number and the memory may differ.
+    let unequal = [&OTHER[..4], &spread("interleaved")].concat();
+    let alternate = Some(("alternate", "low = 1\nhigh = 3\nctas = 4"));
+    vec![
+        case("interleaved", system("2", &spread("interleaved")), &gather, None),
+        case("first touch", system("2", &spread("first-touch")), &gather, alternate),
+        case("atomics", system("3", &spread("interleaved")), &histogram, None),
+        case("eight in a ring", system("8", &eight), &reduce, alternate),
+        case("eight at a switch", system("8", &switched), &gather, None),
+        case("two kinds, interleaved", system("4", &kinds("interleaved")), &gather, None),
+        case("two kinds, first touch", system("4", &kinds("first-touch")), &histogram, None),
+        case("two kinds, controlled", system("4", &unequal), &gather, alternate),
+        case("two kinds, copies and events", system("4", &OTHER), &in_turn(&reduce, 4), None),
+        case("copies and events", system("2", &[]), &in_turn(&reduce, 2), None),
+        case("copies and events of eight", system("8", &eight[2..]), &in_turn(&reduce, 8), alternate),
+    ]
+}
+
+fn base(case: &Case) -> Files {
+    let base = run(case, interval(case));
+    let remote = ["remote_reads", "copied_lines"].iter().any(|name| {
+        let at = base.stats.find(&format!("\"{name}\": ")).unwrap_or_else(|| panic!("{}: no {name}", case.name));
+        !base.stats[at..].starts_with(&format!("\"{name}\": 0"))
+    });
+    assert!(remote, "{}: nothing crosses GPUs", case.name);
+    base
+}
+
+#[test]
+fn threads_epochs_shards_and_skipping_change_nothing_in_systems() {
+    for case in cases() {
+        let base = base(&case);
+        for (threads, epoch, cut) in [
+            (2, None, ShardCut::default()),
+            (3, Some(1), ShardCut { sms: 4, partitions: 2 }),
+            (5, Some(7), ShardCut { sms: 2, partitions: 1 }),
+        ] {
+            let options = RunOptions { threads, epoch, cut, ..interval(&case) };
+            same(&case, &base, options, &format!("{threads} threads, epochs of {epoch:?}, {cut:?}"));
+        }
+        same(&case, &base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
+        same(&case, &base, RunOptions { threads: 3, scaling: Scaling::Random(3), ..interval(&case) }, "a changing number of threads");
+    }
+}
+
+#[test]
+fn a_limit_gives_the_same_for_every_way_of_running_in_systems() {
+    let case = &cases()[0];
+    let whole = run(case, RunOptions::default());
+    for step in 1..8 {
+        let limit = whole.cycles * step / 8;
+        let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..interval(case) };
+        let base = run(case, limited(1, None));
+        same(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
+    }
+}

@@ -1,0 +1,30 @@
+//! Tests of whole simulations in this process: machines, workloads, controllers, traces, programs and what must hold of their results.
+
+mod ccws;
+#[path = "../common/mod.rs"]
+mod common;
+mod config;
+mod conservation;
+mod cpu;
+mod cpu_traces;
+mod dram;
+mod dram_machine;
+mod energy;
+mod engine;
+mod extremes;
+mod fidelity;
+mod hot_state;
+mod import;
+mod invariance;
+mod machines;
+mod memory_side;
+mod models;
+mod native;
+mod references;
+mod requests;
+mod sampling;
+mod studies;
+mod suite;
+mod systems;
+mod traces;
+mod traces_refused;

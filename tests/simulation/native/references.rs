@@ -1,0 +1,98 @@
+//! Recorded and generated traces there and back.
+
+use std::path::Path;
+
+use warpshard::trace::{SyntheticKernel, TraceOptions, check, load};
+
+use super::common::{executed, packed, plain, round_trip, unpacked};
+use crate::common::shared;
+
+#[test]
+fn every_recorded_trace_comes_back_byte_by_byte_and_executes_the_same() {
+    let Some(all) = shared("sass") else { return };
+    let mut names: Vec<_> = std::fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    names.sort();
+    assert_eq!(names.len(), 10);
+    for folder in names {
+        let scratch = tempfile::tempdir().unwrap();
+        let done = round_trip(&folder, scratch.path());
+        let native = scratch.path().join("one.wst");
+        let (text, packed) = (check(&folder, &TraceOptions::default()).unwrap(), check(&native, &TraceOptions::default()).unwrap());
+        assert_eq!(text.warp_instructions(), done.warp_instructions);
+        assert_eq!(text.notes, packed.notes);
+        for (one, two) in text.kernels.iter().zip(&packed.kernels) {
+            assert_eq!((&one.info, one.classes, one.static_instructions), (&two.info, two.classes, two.static_instructions));
+            assert_eq!((one.ctas, one.warps, one.decoded_bytes), (two.ctas, two.warps, two.decoded_bytes));
+            assert!(one.text_bytes.abs_diff(two.text_bytes) < 16, "the blank lines after the last CTA");
+        }
+        // Programs are compared where both fit in memory with ease.
+        if done.text_bytes < 64 << 20 {
+            let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
+            assert!(of(&folder) == of(&native), "{}", folder.display());
+        }
+    }
+}
+
+#[test]
+fn generated_traces_come_back_byte_by_byte_and_execute_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["atomic_same", "atomic_hist", "gather_delta", "gather_list", "pchase_l1_1024", "smem_conflict8", "divergent", "bigcode"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let trace = folder.path().join(name);
+        SyntheticKernel::named(name).unwrap().write_to(&trace).unwrap();
+        round_trip(&trace, scratch.path());
+        let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
+        assert!(of(&trace) == of(&scratch.path().join("one.wst")), "{name}");
+    }
+}
+
+#[test]
+fn programs_do_not_depend_on_window_threads_or_compression() {
+    let Some(folder) = shared("sass") else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    for name in ["bfs-rodinia-3.1-4096", "vecadd-f64-100k-turing-v1.2"] {
+        let whole = executed(&load(&folder.join(name), &TraceOptions::default()).unwrap());
+        for compress in [false, true] {
+            let native = scratch.path().join("trace.wst");
+            packed(&folder.join(name), &native, compress);
+            for (threads, window_bytes) in [(1, 1), (1, 1 << 24), (3, 1 << 16), (3, 1 << 30)] {
+                let options = TraceOptions { threads, window_bytes, eager_bytes: 0, ..TraceOptions::default() };
+                assert!(executed(&load(&native, &options).unwrap()) == whole, "{name}: {threads} threads, window {window_bytes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cta_is_found_without_decoding_those_before_it() {
+    let Some(folder) = shared("sass/vecadd-vecsub-f32-1M-turing") else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let native = scratch.path().join("trace.wst");
+    packed(&folder, &native, true);
+    let whole = load(&folder, &TraceOptions::default()).unwrap();
+    let options = TraceOptions { eager_bytes: 0, window_bytes: 1, ..TraceOptions::default() };
+    let streamed = load(&native, &options).unwrap();
+    for cta in [4000, 17, 4095, 4000, 0, 2048] {
+        let cta = warpshard::base::CtaIndex(cta);
+        for (one, two) in whole.kernels.iter().zip(&streamed.kernels) {
+            assert_eq!(one.source.cta(cta).warps, two.source.cta(cta).warps, "{cta:?}");
+        }
+    }
+}
+
+#[test]
+fn text_is_compressed_again_as_its_names_say_and_keeps_the_traces_name() {
+    let Some(folder) = shared("sass/vecadd-f64-100k-volta") else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let (native, text) = (scratch.path().join("trace.wst"), scratch.path().join("elsewhere"));
+    packed(&folder, &native, true);
+    unpacked(&native, &text, true);
+    let kernel = "kernel-1.traceg.xz";
+    assert!(std::fs::read(text.join(kernel)).unwrap().starts_with(b"\xfd7zXZ"));
+    assert!(plain(&text.join(kernel)) == plain(&folder.join(kernel)));
+    assert_eq!(load(&text, &TraceOptions::default()).unwrap().name, "vecadd-f64-100k-volta");
+    // In a folder of the trace's name nothing needs to be kept.
+    let own = scratch.path().join("vecadd-f64-100k-volta");
+    unpacked(&native, &own, false);
+    assert!(!own.join("trace.name").exists());
+}

@@ -1,0 +1,94 @@
+//! The suite of programs, executed for two architectures and compared with computations on the host.
+//!
+//! Each check computes the result anew, in double precision where rounding matters, or tests a property that only a right result has.
+//! The CRC-32 of the launch files are those of results that passed these checks.
+
+#![expect(clippy::needless_range_loop, reason = "matrices read better with indices")]
+
+mod done;
+mod gpgpusim;
+mod lonestar;
+mod mars;
+mod micro;
+mod parboil;
+mod polybench;
+mod rodinia;
+mod rodinia_images;
+mod sdk;
+mod sharing;
+mod tensor;
+
+use done::{Check, folder, run};
+
+fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
+    let entries = std::fs::read_dir(folder().join(suite)).unwrap().map(|entry| entry.unwrap().path());
+    let mut there: Vec<String> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    there.sort();
+    let mut checked: Vec<&str> = checks.iter().map(|(name, _)| *name).collect();
+    checked.sort_unstable();
+    assert_eq!(there, checked, "every program of {suite} has a check");
+    for (name, check) in checks {
+        for &arch in archs {
+            check(&run(&format!("{suite}/{name}"), arch));
+        }
+    }
+}
+
+#[test]
+fn gpgpusims_benchmarks_compute_what_the_host_does() {
+    all("gpgpusim", &[70, 80], gpgpusim::CHECKS);
+}
+
+#[test]
+fn lonestar_computes_what_the_host_does() {
+    all("lonestar", &[70, 80], lonestar::CHECKS);
+}
+
+#[test]
+fn mars_computes_what_the_host_does() {
+    all("mars", &[70, 80], mars::CHECKS);
+}
+
+#[test]
+fn the_microbenchmarks_read_what_they_should() {
+    all("micro", &[70, 80], micro::CHECKS);
+}
+
+#[test]
+fn parboil_computes_what_the_host_does() {
+    all("parboil", &[70, 80], parboil::CHECKS);
+}
+
+#[test]
+fn polybench_computes_what_the_host_does() {
+    all("polybench", &[70, 80], polybench::CHECKS);
+}
+
+#[test]
+fn rodinia_computes_what_the_host_does() {
+    all("rodinia", &[70, 80], rodinia::CHECKS);
+}
+
+#[test]
+fn the_samples_compute_what_the_host_does() {
+    all("sdk", &[70, 80], sdk::CHECKS);
+}
+
+#[test]
+fn tensor_cores_compute_what_the_host_does() {
+    all("tensor", &[80], tensor::CHECKS);
+}
+
+#[test]
+#[should_panic(expected = "element 1")]
+fn a_wrong_result_is_found() {
+    done::close("an example", &[1.0, 2.5], &[1.0, 2.0], 1e-3);
+}
+
+#[test]
+fn pairs_that_share_a_gpu_compute_what_the_host_does() {
+    all("sharing", &[70, 80], sharing::CHECKS);
+}
