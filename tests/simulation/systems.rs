@@ -15,7 +15,7 @@ use warpshard::{model, workload::Workload};
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(warpshard::catalogue().model(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload())
 }
 
 fn run(machine: &Machine, workload: &Arc<Workload>) -> RunResult {
