@@ -11,7 +11,7 @@ use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::protocol::Payload;
 use warpshard::stats::{EndedBy, Outcome};
-use warpshard::{model, workload::Workload};
+use warpshard::workload::Workload;
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
