@@ -10,6 +10,7 @@
 //!     target/release/warpshard run --workload stream --threads 1 --max-cycles 9000 9>&1 >results.txt 2>/dev/null |
 //!     target/release/examples/mispredictions target/release/warpshard 40
 //! ```
+#![expect(clippy::disallowed_types, reason = "keys are looked up, and nothing depends on their order")]
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -15,7 +15,10 @@ lint() {
     cargo clippy --manifest-path python/Cargo.toml --target-dir target --quiet -- -D warnings
 }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$features" --quiet; }
-tests() { cargo test --workspace --features "$features" -- --show-output; }
+# Examples in documents come by themselves: tests/adding builds copies of the tree in the same target folder, which cargo looks at again only when it
+# begins.
+tests() { cargo test --workspace --features "$features" --lib --bins --tests -- --show-output; }
+examples() { cargo test --workspace --features "$features" --doc; }
 # The tests of recorded traces, as in a clone that stands alone.
 alone() {
     WARPSHARD_REFERENCE=/nowhere cargo test --features "$features" --test simulation -- --show-output traces references import machines
@@ -30,6 +33,7 @@ step dependencies bash tests/dependencies.sh
 step lint lint
 step documentation documentation
 step tests tests
+step "examples in documents" examples
 step "tests without recorded traces" alone
 # The program that the tests have built is the one whose files the package's are compared with.
 step "the Python package" env WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh

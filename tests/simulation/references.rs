@@ -110,7 +110,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn one_module_alone_knows_where_recorded_traces_are() {
     let mut files = Vec::new();
-    ["src", "crates", "papers/src", "validate/src", "tests", "benches", "examples"].iter().for_each(|folder| sources(Path::new(folder), &mut files));
+    ["src", "crates", "papers/src", "validate/src", "tests", "benches", "examples"]
+        .iter()
+        .for_each(|folder| sources(Path::new(folder), &mut files));
     assert!(files.len() > 600);
     let allowed = NAMES_THE_FOLDER.map(Path::new);
     let others = files.iter().filter(|file| !allowed.contains(&file.as_path()));

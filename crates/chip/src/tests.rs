@@ -21,7 +21,7 @@ fn changed(machine: &str, changes: &[(&str, &str)]) -> Plan<ChipUnit> {
 }
 
 /// The changes that put the SMs of `m2090`, two to a router, and two CPU cores on a mesh.
-const MESH: [(&str, &str); 15] = [
+const MESH: [(&str, &str); 16] = [
     ("noc.topology", "mesh"),
     ("noc.mesh.columns", "4"),
     ("noc.mesh.rows", "4"),
@@ -35,6 +35,7 @@ const MESH: [(&str, &str); 15] = [
         r#"["gpu", "gpu", "gpu", "gpu", "mem", "mem", "mem", "cpu", "cpu", "mem", "mem", "mem", "gpu", "gpu", "gpu", "gpu"]"#,
     ),
     ("cpu.count", "2"),
+    ("cpu.private_caches", "false"),
     ("cpu.clock", "2600 MHz"),
     ("cpu.width", "3"),
     ("cpu.memory_per_cycle", "1"),

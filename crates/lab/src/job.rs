@@ -359,7 +359,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let lab = Lab::new(Some(folder.path().to_owned()));
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
-        let job = Job { machine: "fermi32".into(), workload: "vecadd".into(), cycles: Some(4000), ..Job::default() };
+        let job = Job { machine: "gtx480".into(), workload: "vecadd".into(), cycles: Some(4000), ..Job::default() };
         let one = job.clone().policy("static_limit:cores=1");
         let first = lab.one(&one).unwrap();
         assert!(first.issued > 0 && first.stretch(0, 4000).loads > 0 && first.how() == Ended::Cut);
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!((lab.one(&one).unwrap(), files()), (first.clone(), 1));
         let all = lab.one(&job).unwrap();
         assert!(all.issued > first.issued && all.stretch(0, 4000).watts().1 > at_rest, "unused cores without power do not leak");
-        for other in [job.clone().cycles(Some(3000)), job.clone().set("gpu.sms", 31), Job { machine: "m2090".into(), ..job.clone() }] {
+        for other in [job.clone().cycles(Some(3000)), job.clone().set("gpu.sms", 14), Job { machine: "m2090".into(), ..job.clone() }] {
             let before = files();
             lab.one(&other).unwrap();
             assert_eq!(files(), before + 1, "{other}");

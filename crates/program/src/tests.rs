@@ -136,7 +136,7 @@ fn the_search_gives_every_vertex_its_distance() {
 fn results_have_the_hashes_that_the_launch_files_expect() {
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "toml") {
+        if path.extension().is_none_or(|extension| extension != "toml") || path.ends_with("Cargo.toml") {
             continue;
         }
         for arch in ARCHS {
@@ -281,7 +281,7 @@ fn checked_programs_report_reads_of_their_own_memory_that_nobody_wrote() {
     assert!(found.len() == 1 && found[0].0.contains("local memory") && found[0].0.contains("pc 0x0030") && found[0].1 == 64, "{found:?}");
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with("Cargo.toml") {
             let done = Program::load(&path, None, &[]).unwrap().check(true).unwrap_or_else(|error| panic!("{error}"));
             assert!(done.is_as_expected() && done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
         }

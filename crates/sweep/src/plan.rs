@@ -134,7 +134,7 @@ impl TryFrom<WorkloadTable> for Workload {
         let source = match key {
             "model" => Source::Model(name()),
             "trace" => Source::Trace(name().into()),
-            "program" => Source::Program { file: name().into(), arch: arch },
+            "program" => Source::Program { file: name().into(), arch },
             _ => Source::Applications { apps: names.clone(), once: table.once, alone: false },
         };
         let name = [names, table.cpu.iter().cloned().collect()].concat().join(" + ");

@@ -1,4 +1,5 @@
 //! What must hold of the messages of any run. Each rule says what broke it.
+#![expect(clippy::disallowed_types, reason = "keys are looked up, and nothing depends on their order")]
 
 use std::collections::{BTreeMap, HashMap};
 

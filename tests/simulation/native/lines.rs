@@ -58,7 +58,7 @@ fn a_native_file_says_what_reading_its_ctas_says() {
 
 #[test]
 fn a_file_of_version_1_is_read_and_says_nothing_of_lines() {
-    let old = Path::new("tests/native/version-1.wst");
+    let old = Path::new("tests/simulation/native/version-1.wst");
     let scratch = tempfile::tempdir().unwrap();
     let (text, new) = (scratch.path().join("t"), scratch.path().join("new.wst"));
     unpacked(old, &text, false);
