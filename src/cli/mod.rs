@@ -1,7 +1,7 @@
 //! The command line program: parses arguments, calls the other modules, prints, and ends with a documented exit code.
 //!
-//! A command is a variant of [`args::Command`] with a struct of options, an arm in `dispatch`, and a file with its function
-//! from options to [`Exit`]. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
+//! A command is a variant of `args::Command` with a struct of options, an arm in `dispatch`, and a file with its function
+//! from options to `Exit`. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
 mod args;
 mod check;
