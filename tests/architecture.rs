@@ -93,6 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "sample",
             "run",
+            "sync",
         ],
     ),
     (
