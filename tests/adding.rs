@@ -187,7 +187,8 @@ fn the_program_lists_and_runs_what_a_new_paper_adds() {
         assert!(row.is_some_and(|row| row.contains(help)), "{list}:\n{text}");
     }
     let results = copy.join("results");
-    let text = run(&["study", "toy", "--force", "--out", results.to_str().unwrap()]);
+    let _ = fs::remove_dir_all(&results);
+    let text = run(&["study", "toy", "--out", results.to_str().unwrap()]);
     assert!(text.contains("slowdown") && text.contains("Table 1"), "{text}");
     assert!(results.join("index.html").is_file());
 }

@@ -19,8 +19,6 @@ pub(crate) struct Exempt<'a> {
     pub(crate) pipelines: &'a [&'a str],
     /// Modules that what lies inside them may import.
     pub(crate) families: &'a [(&'a str, &'a str)],
-    /// Modules with what lies inside them that are not checked.
-    pub(crate) unchecked: &'a [&'a str],
 }
 
 /// Files with what each takes from others.
@@ -141,8 +139,6 @@ pub(crate) fn of_folders(sources: &[Source]) -> Vec<String> {
 /// Circles of files, each with the places of its arrows.
 pub(crate) fn of_files(sources: &[Source], exempt: &Exempt<'_>) -> Vec<String> {
     let mut arrows = Tree::new(sources).arrows(Source::module);
-    let unchecked = |node: &Node| exempt.unchecked.iter().any(|outer| node.join("/") == *outer || inside(node, outer));
-    arrows.retain(|from, _| !unchecked(from));
     for (from, targets) in &mut arrows {
         targets.retain(|to, _| !exempt.families.iter().any(|(family, _)| to.join("/") == *family && inside(from, family)));
     }

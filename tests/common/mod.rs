@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::model;
 use warpshard::workload::{Part, Workload, mix};
 
 pub(crate) use shared::shared;
@@ -39,7 +38,7 @@ pub(crate) fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
 
 pub(crate) fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(warpshard::catalogue().model(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload())
 }
 
 pub(crate) fn trace(folder: &Path) -> Arc<Workload> {

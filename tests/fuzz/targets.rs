@@ -238,9 +238,10 @@ fn text(input: &[u8]) -> String {
 }
 
 fn machine(_: &Path, input: &[u8]) {
-    match Machine::from_text("fuzz.toml", &text(input), &[]) {
+    match Machine::from_text_among(warpshard::catalogue().files(), "fuzz.toml", &text(input), &[]) {
         Ok(loaded) => {
-            let again = Machine::from_text("fuzz.toml", &loaded.provenance.to_toml(), &[]).map(|again| again.machine);
+            let again = Machine::from_text_among(warpshard::catalogue().files(), "fuzz.toml", &loaded.provenance.to_toml(), &[])
+                .map(|again| again.machine);
             assert_eq!(again, Ok(loaded.machine));
         }
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),

@@ -11,6 +11,7 @@ mod qv100;
 
 use warpshard::config::reference::key_reference;
 use warpshard::config::{Machine, builtin_machines, keys};
+use warpshard::configs::Kind;
 use warpshard::workload::OpClass;
 
 #[test]
@@ -28,7 +29,7 @@ fn every_built_in_machine_loads_without_a_warning_and_has_a_summary() {
 fn a_resolved_machine_loads_back_to_an_equal_one() {
     for builtin in builtin_machines(warpshard::catalogue().files()) {
         let loaded = warpshard::catalogue().machine(builtin.name, &[]).unwrap();
-        let again = Machine::from_text("run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
+        let again = Machine::from_text_among(warpshard::catalogue().files(), "run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
         assert_eq!(again.machine, loaded.machine);
     }
 }
@@ -36,7 +37,7 @@ fn a_resolved_machine_loads_back_to_an_equal_one() {
 #[test]
 fn every_value_of_a_built_in_machine_is_written_with_its_source() {
     for name in ["v100", "m2090", "hetero", "hetero-2", "hetero-6", "hetero-small"] {
-        let text = std::fs::read_to_string(format!("configs/machines/{name}.toml")).unwrap();
+        let text = warpshard::catalogue().files().find(Kind::Machine, name).unwrap().text;
         for (number, line) in text.lines().enumerate() {
             let value = line.contains('=') && !line.starts_with('#') && !line.starts_with("summary") && !line.starts_with("extends");
             assert!(!value || line.contains(" # "), "{name}.toml:{}: {line}", number + 1);

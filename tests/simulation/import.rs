@@ -20,7 +20,7 @@ fn pair(name: &str) -> [Arc<Source>; 2] {
 }
 
 fn machine(imported: &Imported) -> Machine {
-    Machine::from_text("imported.toml", &imported.toml, &[]).unwrap().machine
+    Machine::from_text_among(warpshard::catalogue().files(), "imported.toml", &imported.toml, &[]).unwrap().machine
 }
 
 /// A small configuration pair that is complete, with `more` behind it.

@@ -11,11 +11,11 @@ use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::protocol::Payload;
 use warpshard::stats::{EndedBy, Outcome};
-use warpshard::{model, workload::Workload};
+use warpshard::workload::Workload;
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
+    Arc::new(warpshard::catalogue().model(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload())
 }
 
 fn run(machine: &Machine, workload: &Arc<Workload>) -> RunResult {

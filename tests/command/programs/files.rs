@@ -79,7 +79,7 @@ fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
         (
             "contents = { formula = \"i\" }",
             "contents = { file = \"gone.bin\" }",
-            &["buffer `image` cannot be made", "gone.bin is not a regular file"],
+            &["buffer `image` cannot be made", "gone.bin: No such file"],
         ),
         (
             "contents = { formula = \"i\" }",

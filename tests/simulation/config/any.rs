@@ -26,9 +26,9 @@ const VALUES: [&str; 18] = [
 ];
 
 fn is_machine_or_says_why(text: &str, settings: &[Override]) {
-    match Machine::from_text("any.toml", text, settings) {
+    match Machine::from_text_among(warpshard::catalogue().files(), "any.toml", text, settings) {
         Ok(loaded) => {
-            let again = Machine::from_text("any.toml", &loaded.provenance.to_toml(), &[]);
+            let again = Machine::from_text_among(warpshard::catalogue().files(), "any.toml", &loaded.provenance.to_toml(), &[]);
             assert_eq!(again.map(|again| again.machine), Ok(loaded.machine));
         }
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),

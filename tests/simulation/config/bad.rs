@@ -6,7 +6,7 @@ use warpshard::config::{Machine, Override};
 /// The errors of loading `text` as `mine.toml` with settings of the command line.
 pub(super) fn errors(text: &str, settings: &[&str]) -> String {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
-    match Machine::from_text("mine.toml", text, &settings) {
+    match Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &settings) {
         Ok(_) => panic!("loads, but should not:\n{text}"),
         Err(errors) => errors.to_string(),
     }
@@ -314,7 +314,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, m2090-v31, k20x-l1, fermi32, fermi24, fermi15, fermi15-preempt, tiny, hetero, hetero-2, hetero-6, hetero-small, v100x2, dgx1-v100, chiplet2, v100-p100; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 

@@ -45,7 +45,7 @@ fn a_resolved_machine_with_a_device_loads_back_to_an_equal_one() {
     for settings in [&[STANDARD][..], &[STANDARD, "mem.dram.standard=machine", "mem.dram.refresh=false", "mem.dram.timing.tFAW=13"]] {
         let overrides: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
         let loaded = warpshard::catalogue().machine("v100", &overrides).unwrap();
-        let again = Machine::from_text("run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
+        let again = Machine::from_text_among(warpshard::catalogue().files(), "run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
         assert_eq!(again.machine, loaded.machine);
     }
 }
@@ -65,7 +65,8 @@ fn every_device_of_the_test_stand_can_be_chosen() {
 #[test]
 fn a_base_need_not_take_back_what_another_choice_makes_meaningless() {
     let text = "extends = \"v100\"\n[mem.dram]\ncontroller = \"standard\"\nstandard = \"gddr6-14g\"\n";
-    let machine = Machine::from_text("mine.toml", text, &[]).unwrap_or_else(|error| panic!("{error}")).machine;
+    let machine =
+        Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &[]).unwrap_or_else(|error| panic!("{error}")).machine;
     assert_eq!(machine.mem.dram.control.unwrap().standard, Standard::named("gddr6-14g"));
 }
 

@@ -10,7 +10,9 @@ const MIXED: &str = "extends = \"v100x2\"\n[gpu]\nsms = 40\n[system]\ngpus = 4\n
 
 fn load(more: &str, settings: &[&str]) -> Result<Machine, String> {
     let settings: Vec<Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
-    Machine::from_text("mixed.toml", &format!("{MIXED}{more}"), &settings).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+    Machine::from_text_among(warpshard::catalogue().files(), "mixed.toml", &format!("{MIXED}{more}"), &settings)
+        .map(|loaded| loaded.machine)
+        .map_err(|errors| errors.to_string())
 }
 
 #[test]
@@ -38,7 +40,8 @@ fn a_machine_of_several_kinds_is_written_with_origins_and_read_back() {
     let line = |start: &str| text[text.find("[system.kinds.p100]").unwrap()..].lines().find(|line| line.starts_with(start)).unwrap();
     assert!(line("sms").ends_with("# --set system.kinds.p100.gpu.sms=20"), "{text}");
     assert!(line("gpus").contains("v100-p100 (built in):") && line("schedulers").contains("# p100 (built in):"), "{text}");
-    let again = Machine::from_text("again.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let again =
+        Machine::from_text_among(warpshard::catalogue().files(), "again.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(Machine { name: loaded.machine.name.clone(), ..again.machine }, loaded.machine);
 }
 
@@ -83,7 +86,10 @@ fn what_a_kind_cannot_be_is_refused_with_its_place() {
     }
     let error = load("[system.kinds.x]\ngpus = [1]\nclocks.core = \"566 MHz\"\n", &["energy.set=volta-12nm"]).unwrap_err();
     assert!(error.contains("energy is computed with one core clock"), "{error}");
-    let alone = Machine::from_text("alone.toml", "extends = \"v100\"\n[system.kinds.x]\ngpus = [1]\n", &[]).unwrap_err().to_string();
+    let alone =
+        Machine::from_text_among(warpshard::catalogue().files(), "alone.toml", "extends = \"v100\"\n[system.kinds.x]\ngpus = [1]\n", &[])
+            .unwrap_err()
+            .to_string();
     assert!(alone.contains("`system.kinds.x` means nothing to a machine of one GPU"), "{alone}");
     let unset = load("", &["system.kinds=3"]).unwrap_err();
     assert!(unset.contains("`system.kinds` is a table of keys, not a value"), "{unset}");

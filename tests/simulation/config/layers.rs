@@ -20,7 +20,13 @@ fn errors(folder: &Path, path: &Path) -> String {
 #[test]
 fn the_command_line_wins_over_the_file_and_the_file_over_what_it_extends() {
     let text = "extends = \"v100\"\n[gpu]\nsms = 40\n[clocks]\ncore = \"1628 MHz\"\n";
-    let loaded = Machine::from_text("mine.toml", text, &settings(&["gpu.sms=8", "gpu.sms=12", "gpu.sm.order=gto"])).unwrap();
+    let loaded = Machine::from_text_among(
+        warpshard::catalogue().files(),
+        "mine.toml",
+        text,
+        &settings(&["gpu.sms=8", "gpu.sms=12", "gpu.sm.order=gto"]),
+    )
+    .unwrap();
     let v100 = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     let mut expected = v100.clone();
     expected.name = "mine".to_owned();
@@ -71,7 +77,7 @@ fn a_machine_that_does_not_exist_lists_those_that_do() {
     assert_snapshot!(warpshard::catalogue().machine("v10", &[]).unwrap_err(), @r#"
     error: unknown machine "v10"
        = help: did you mean "v100"?
-       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, m2090-v31, k20x-l1, fermi32, fermi24, fermi15, fermi15-preempt, tiny, hetero, hetero-2, hetero-6, hetero-small, v100x2, dgx1-v100, chiplet2, v100-p100; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
     "#);
     assert_snapshot!(warpshard::catalogue().machine("no/such.toml", &[]).unwrap_err(), @"error: cannot read the machine file `no/such.toml`: there is no such file");
 }
@@ -109,7 +115,7 @@ fn settings_need_no_quotes_and_tolerate_them() {
 #[test]
 fn a_switched_off_part_is_none_and_a_switched_on_part_takes_the_inherited_keys() {
     let text = "extends = \"v100\"\n[gpu.sm.fetch.icache]\nperfect = false\n[gpu.sm.l1.unified]\nadaptive = false\n";
-    let sm = Machine::from_text("mine.toml", text, &[]).unwrap().machine.gpu.sm;
+    let sm = Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &[]).unwrap().machine.gpu.sm;
     let icache = sm.fetch.icache.unwrap();
     assert_eq!((icache.sets, icache.ways, icache.line_bytes), (64, 16, 128));
     assert_eq!((sm.fetch.ccache, sm.l1.unified), (None, None));
