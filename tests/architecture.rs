@@ -610,7 +610,6 @@ mod the_checks_themselves {
         assert_eq!(found("llc", "use crate::llc::queue::Queue;"), [circle]);
         assert_eq!(found("llc", "fn f() { super::queue::f() }"), [circle.replace("::Queue", "::f")]);
         assert_eq!(found("stages", "use super::queue::Queue;"), [""; 0]);
-        assert_eq!(found("attic", "use super::queue::Queue;"), [""; 0]);
         // What only tests import does not count.
         for test in [
             "#[cfg(test)]\nmod tests {\n use super::super::queue::Queue;\n}",
