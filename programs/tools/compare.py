@@ -7,7 +7,7 @@ compiled for sm_70 and executed with the program's buffers; the table goes to th
 import os, re, subprocess, sys, tempfile, tomllib
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COMPILER = os.path.join(HERE, "../src/frontend/program/compile.py")
+COMPILER = os.path.join(HERE, "../crates/program/src/compile.py")
 GROUPS = [("FP", r"[FDH](ADD|MUL|FMA|MNMX|SETP|SET|SEL|CHK)|HADD2|HMUL2|HFMA2|MUFU"), ("memory", r"LD|ST|ATOM|RED"),
           ("control", r"BRA|EXIT|BSSY|BSYNC|BAR|CALL|RET|NOP|WARPSYNC|YIELD|BREAK|BMOV|BRX")]
 

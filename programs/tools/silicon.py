@@ -90,7 +90,7 @@ def contents(row, count, names):
     return struct.pack(f"<{count}{form}", *values)
 
 def prepare(folder, arch, wanted):
-    spec = importlib.util.spec_from_file_location("compiler", os.path.join(HERE, "../src/frontend/program/compile.py"))
+    spec = importlib.util.spec_from_file_location("compiler", os.path.join(HERE, "../crates/program/src/compile.py"))
     compiler = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(compiler)
     os.makedirs(folder, exist_ok=True)

@@ -6,7 +6,7 @@ compile and are counted. `warpshard check` says of each listing what it refuses.
 import collections, os, re, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COMPILER = os.path.join(HERE, "../../src/frontend/program/compile.py")
+COMPILER = os.path.join(HERE, "../../crates/program/src/compile.py")
 sys.path.insert(0, HERE)
 from compare import device_code
 
