@@ -86,7 +86,7 @@ fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         output.row(vec![ctas.into(), run.net_cycles.to_string()]);
     }
     for value in &published.values {
-        output.graded_number(value, Some(slowdown), &value.of);
+        output.graded_number(value, Some(slowdown), &format!(", {}", value.of));
     }
     Ok(output)
 }
