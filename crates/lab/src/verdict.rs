@@ -1,6 +1,6 @@
 //! Grades our figures by what is published, and summarises means over kernels in a way that shows what carries them.
 //!
-//! In: a [`Claim`](super::published::Claim) and ours, or the points that a headline is computed from. Out: rows of the
+//! In: a [`Claim`] and ours, or the points that a headline is computed from. Out: rows of the
 //! comparison table. This is the only place that grades, and the only one that computes headlines.
 
 use super::output::StudyOutput;

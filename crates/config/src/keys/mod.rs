@@ -1,5 +1,5 @@
 //! Every key of a machine, declared once: its name, what it takes, what it means, where its value comes from in
-//! Accel-Sim's configurations, its default, and the field of [`Machine`] that it sets.
+//! Accel-Sim's configurations, its default, and the field of `Machine` that it sets.
 //!
 //! The reader, the writer, the checks for unknown and missing keys and the reference in `docs/machines.md` all walk this list.
 
