@@ -5,6 +5,7 @@ use std::path::Path;
 use warpshard::base::CtaIndex;
 use warpshard::config::error::Source;
 use warpshard::config::{Machine, Override, RunFile, import};
+use warpshard::configs::Kind;
 use warpshard::cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace};
 use warpshard::energy::EnergySet;
 use warpshard::policy::registry::Policy;
@@ -29,15 +30,15 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "trace", share: 20, words: OPCODES, seeds: traces, run: trace },
     Target { name: "list", share: 10, words: &["MemcpyHtoD", "kernel-1.traceg", "../kernel-1.traceg", "kernel"], seeds: lists, run: list },
     Target { name: "native", share: 20, words: &[], seeds: natives, run: native },
-    Target { name: "machine", share: 6, words: SETTINGS, seeds: || toml("machines"), run: machine },
-    Target { name: "model", share: 20, words: FORMULAS, seeds: models, run: model },
+    Target { name: "machine", share: 6, words: SETTINGS, seeds: || files(Kind::Machine), run: machine },
+    Target { name: "model", share: 20, words: FORMULAS, seeds: || files(Kind::Model), run: model },
     Target { name: "set", share: 6, words: SETTINGS, seeds: settings, run: set },
     Target { name: "policy", share: 40, words: &["low", "high", "ctas", "warps", "period", "waves"], seeds: policies, run: policy },
     Target { name: "cpu-trace", share: 20, words: &["0x", "0x1000"], seeds: cpu_traces, run: cpu_trace },
-    Target { name: "cpu-profile", share: 10, words: &["mpki", "far", "writes"], seeds: || toml("workloads/cpu"), run: cpu_profile },
+    Target { name: "cpu-profile", share: 10, words: &["mpki", "far", "writes"], seeds: || files(Kind::CpuProfile), run: cpu_profile },
     Target { name: "mix", share: 10, words: &["@H1", "mcf", "applications"], seeds: mixes, run: mix },
-    Target { name: "run", share: 6, words: &["machine", "trace", "kernels", "epoch"], seeds: || toml("runs"), run: run_file },
-    Target { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || toml("energy"), run: energy },
+    Target { name: "run", share: 6, words: &["machine", "trace", "kernels", "epoch"], seeds: || files(Kind::Run), run: run_file },
+    Target { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || files(Kind::Energy), run: energy },
     Target { name: "listing", share: 20, words: programs::INSTRUCTIONS, seeds: programs::listings, run: programs::listing },
     Target { name: "launch", share: 20, words: FORMULAS, seeds: programs::launches, run: programs::launch },
     Target { name: "import", share: 10, words: OPTIONS, seeds: imports, run: import_text },
@@ -91,18 +92,9 @@ const HEADER: &str = "-kernel name = add\n-kernel id = 1\n-grid dim = (2,1,1)\n-
 -binary version = 70\n-cuda stream id = 0\n-shmem base_addr = 0x00007f73cb000000\n-local mem base_addr = 0x00007f73c9000000\n\
 -nvbit version = 1.5.5\n-accelsim tracer version = 4\n-enable lineinfo = 0\n\n";
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The TOML files of a folder of `configs`.
-fn toml(folder: &str) -> Vec<Vec<u8>> {
-    let folder = root().join("configs").join(folder);
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut files: Vec<_> =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
-    files.sort();
-    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+/// The files of a kind that the program has, the papers' ones among them.
+fn files(kind: Kind) -> Vec<Vec<u8>> {
+    warpshard::catalogue().files().of(kind).map(|file| file.text.as_bytes().to_vec()).collect()
 }
 
 fn options() -> TraceOptions {
@@ -246,10 +238,6 @@ fn machine(_: &Path, input: &[u8]) {
         }
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),
     }
-}
-
-fn models() -> Vec<Vec<u8>> {
-    ["workloads", "workloads/hetero", "workloads/wa_sched"].into_iter().flat_map(toml).collect()
 }
 
 fn model(_: &Path, input: &[u8]) {
