@@ -33,10 +33,13 @@ step dependencies bash tests/dependencies.sh
 step lint lint
 step documentation documentation
 step tests tests
+no_needless_skips tests
 step "examples in documents" examples
 step "tests without recorded traces" alone
+skips_hidden_traces "tests without recorded traces"
 # The program that the tests have built is the one whose files the package's are compared with.
 step "the Python package" env WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
+step "MPI, short" env WARPSHARD_MPI_BIN="$PWD/target/debug/warpshard" bash tests/mpi.sh --short
 step "killed runs, short" bash tests/kill.sh 2
 step "loom models" loom
 step "loom mutants, a few" bash sync/tests/mutants.sh barrier_no_notify mailbox_reversed stop_relaxed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs in several processes under MPI: the files of one process for several ranks and threads, a clear end where a rank fails or is killed.
-# usage: bash tests/mpi.sh [--can-build]      with the option, only whether a program with MPI can be built
+# usage: bash tests/mpi.sh [--can-build|--short]      --can-build: only whether a program with MPI can be built; --short: the smallest of the runs
 #                                     WARPSHARD_MPI_BIN names a program that was built with MPI [built here, in the dev profile]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,6 +39,7 @@ same() {
     echo "ok: $name, ranks x threads 1x2, 2x1, 2x2, 3x2"
 }
 same tiny --machine tiny --workload reduce --interval 500 --policy dyncta:period=512
+if [ "${1:-}" = --short ]; then exit; fi
 same v100 --machine v100 --workload gather --max-cycles 3000 --interval 500
 same cpu --machine hetero-small --workload gather --cpu mcf,gcc --cpu-warm 500 --cpu-measure 1000 --max-cycles 3000
 
