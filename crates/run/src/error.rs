@@ -1,4 +1,4 @@
-//! Why a run cannot be made or did not end well.
+//! Errors of a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use warpshard_workload::MixError;
 use super::checkpoint::CheckpointError;
 use super::exit::Exit;
 
-/// Why a run cannot be made or did not end well; its text is a message for the user.
+/// A run could not be set up, or it failed. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum Error {
     /// An option says what is not possible, or two contradict each other.

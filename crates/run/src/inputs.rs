@@ -89,7 +89,7 @@ pub fn is_trace(catalogue: &Catalogue, name: &str) -> bool {
     !name.ends_with(".toml") && !is_builtin(catalogue, name) && (name.contains('/') || Path::new(name).is_file())
 }
 
-/// Names of built-in models may contain a `/`, like paths.
+/// Whether a built-in model has this name. Such a name may contain a `/`, as a path does.
 fn is_builtin(catalogue: &Catalogue, name: &str) -> bool {
     catalogue.model_text(name).is_some()
 }

@@ -112,7 +112,12 @@ impl Request {
     pub(crate) fn check(&self) -> Result<(), RunError> {
         let applications = matches!(self.workload, Some(Source::Applications { .. }));
         let sampled = self.sample.is_some();
+        let cores = !self.cpu.applications.is_empty();
         let contradictions = [
+            (
+                !cores && self.cpu != Cpu::default(),
+                "--cpu-warm, --cpu-measure, --gpu-first and --until need --cpu, which names the applications of the CPU cores",
+            ),
             (self.relaxed && self.epoch.is_none(), "--relaxed needs --epoch"),
             (applications && self.kernels.is_some(), "--kernels selects kernels of one workload; it cannot be used with --app"),
             (
@@ -125,6 +130,8 @@ impl Request {
             ),
             (self.record.is_some() && self.resume.is_some(), "--perfetto records a whole run; it cannot be used with --resume"),
             (sampled && applications, "--sample cannot be used with --app"),
+            (sampled && cores, "--sample cannot be used with --cpu"),
+            (sampled && !self.policies.is_empty(), "--sample cannot be used with --policy"),
             (sampled && self.max_cycles.is_some(), "--sample cannot be used with --max-cycles"),
             (sampled && self.interval.is_some(), "--sample cannot be used with --interval"),
             (sampled && self.record.is_some(), "--sample cannot be used with --perfetto"),
@@ -273,7 +280,12 @@ mod tests {
         assert!(message(Request { checkpoint_every: NonZeroU64::new(5), ..plain() }).contains("--out"));
         let apps = Source::Applications { apps: vec!["stream".into()], once: false, alone: false };
         assert!(message(Request { workload: Some(apps), kernels: Some("1".into()), ..plain() }).contains("--kernels"));
-        assert!(message(Request { sample: Some(String::new()), interval: NonZeroU64::new(5), ..plain() }).contains("--interval"));
+        assert!(message(Request { cpu: Cpu { gpu_first: true, ..Cpu::default() }, ..plain() }).contains("--cpu"));
+        let sampled = || Request { sample: Some(String::new()), ..plain() };
+        assert!(message(Request { policies: vec!["dyncta".into()], ..sampled() }).contains("--policy"));
+        let cpu = Cpu { applications: vec!["mcf".into()], ..Cpu::default() };
+        assert!(message(Request { cpu, ..sampled() }).contains("--cpu"));
+        assert!(message(Request { interval: NonZeroU64::new(5), ..sampled() }).contains("--interval"));
     }
 
     #[test]

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use warpshard_sync::{Published, StopFlag};
-
 use warpshard_chip::{Progress, RunOptions, RunResult};
 use warpshard_config::Machine;
 use warpshard_sample::{Options, sample};
+use warpshard_sync::{Published, StopFlag};
 use warpshard_workload::Workload;
 
 use super::Error;
