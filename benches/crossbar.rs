@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
 use warpshard::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use warpshard::engine::{Route, Unit};

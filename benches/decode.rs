@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::trace::{TraceOptions, check, load, to_native};
 
 const CTAS: u64 = 256;

@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
 use warpshard::engine::{Cut, Director, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, Unit, run};
 use warpshard::stats::CounterVisitor;

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
 use warpshard::{model, workload::Workload};

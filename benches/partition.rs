@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};

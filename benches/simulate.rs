@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::model;
 

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use warpshard::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};

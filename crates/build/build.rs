@@ -67,7 +67,8 @@ fn members(root: &Path) -> BTreeMap<String, Package> {
     list.split('"').skip(1).step_by(2).map(|folder| package(&root.join(folder))).collect()
 }
 
-/// The name of the package in a folder, and what it needs. Our manifests have one key in a line and no tables within tables.
+/// Reads the name and the dependencies of the package in a folder. The manifests of this workspace have one key per line and no inline sub-tables;
+/// a test compares the dependencies with those that `cargo tree` finds.
 fn package(folder: &Path) -> (String, Package) {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let (mut table, mut name, mut needs) = ("", String::new(), Vec::new());

@@ -69,3 +69,41 @@ fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigE
 fn made(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
     warpshard_policy::testing::made_among(catalogue().policies(), name, parameters)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use warpshard_configs::Kind;
+
+    use super::*;
+
+    #[test]
+    fn every_machine_and_model_of_a_paper_is_listed() {
+        for paper in PAPERS {
+            for (kind, folder) in [(Kind::Machine, "machines"), (Kind::Model, "models")] {
+                let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(paper.key).join(folder);
+                let entries = std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                let there: BTreeSet<String> = entries.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned())).collect();
+                let files = paper.files.iter().copied().flatten().filter(|file| file.kind == kind);
+                let listed: BTreeSet<String> = files.map(|file| file.name.rsplit('/').next().unwrap().to_owned()).collect();
+                assert_eq!(there, listed, "left: papers/src/{}/{folder}, right: FILES in its mod.rs", paper.key);
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_means_two_things() {
+        let unique = |names: Vec<&'static str>| {
+            let mut seen = BTreeSet::new();
+            let twice: Vec<_> = names.into_iter().filter(|name| !seen.insert(*name)).collect();
+            assert!(twice.is_empty(), "these names occur twice: {twice:?}");
+        };
+        for kind in [Kind::Machine, Kind::Model] {
+            unique(catalogue().files().names(kind).collect());
+        }
+        unique(catalogue().policies().all().into_iter().map(|policy| policy.name).collect());
+        unique(studies().map(|study| study.name).collect());
+    }
+}

@@ -15,6 +15,7 @@ mod run;
 mod table;
 
 use pyo3::prelude::*;
+
 use warpshard::{catalogue, model};
 
 /// Built-in kernel models: name and summary.

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-
 use serde_json::{Value, json};
 
 use warpshard::catalogue;

@@ -6,11 +6,10 @@ use warpshard_config::Machine;
 use warpshard_model::Model;
 use warpshard_program::Program;
 use warpshard_report::text::{counted, printable, si};
+use warpshard_run::Exit;
 use warpshard_trace::TraceOptions;
 
 use super::args::CheckArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::counted;
+use warpshard_run::Exit;
 use warpshard_view::compare::{Comparison, Exceeded, Limit};
 use warpshard_view::{ReadError, RunFolder};
 
 use super::args::CompareArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

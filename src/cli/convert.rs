@@ -8,15 +8,14 @@ use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use warpshard_sync::StopFlag;
 
 use warpshard_report::Scratch;
 use warpshard_report::text::{count, counted, si};
+use warpshard_run::Exit;
+use warpshard_sync::StopFlag;
 use warpshard_trace::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
 
 use super::args::{Compression, ConvertArgs, TraceFormat};
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::{interrupt, output};
 

@@ -6,11 +6,10 @@ use warpshard_config::cpu::CpuSpec;
 use warpshard_cpu_load::{CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
 use warpshard_report::text::{Align, Style, Table};
 use warpshard_rig::cpu::{CpuResult, CpuRun, run};
+use warpshard_run::Exit;
 use warpshard_stats::Counters as _;
 
 use super::args::CpuArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

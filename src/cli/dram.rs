@@ -9,11 +9,10 @@ use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::text::{Align, Style, Table};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::dram::{Options, Outcome, run};
+use warpshard_run::Exit;
 use warpshard_stats::Counters as _;
 
 use super::args::{ControllerName, DramArgs, OnOff};
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

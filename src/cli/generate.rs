@@ -2,11 +2,10 @@
 
 use std::fs;
 
+use warpshard_run::Exit;
 use warpshard_trace::{SYNTHETIC_KERNELS, SyntheticKernel};
 
 use super::args::GenerateArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use warpshard_config::error::Source;
 use warpshard_config::import;
-
-use super::args::ImportArgs;
 use warpshard_run::Exit;
 
+use super::args::ImportArgs;
 use super::failure::Failure;
 use super::output;
 

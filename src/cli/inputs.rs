@@ -3,10 +3,9 @@
 use warpshard_config::{Loaded, Override};
 use warpshard_model::Model;
 
-use crate::catalogue;
-
 use super::failure::Failure;
 use super::output;
+use crate::catalogue;
 
 /// Loads a machine and prints warnings about it.
 ///

@@ -2,8 +2,9 @@
 //!
 //! Termination and hang-up signals have the same effect, so that a batch system's warning also gives complete results.
 
-use super::output;
 use warpshard_run::Exit;
+
+use super::output;
 
 /// What the first Ctrl-C of a run does.
 pub(super) const OF_RUN: &str = "stopping and writing results; Ctrl-C again aborts without results";

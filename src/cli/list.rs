@@ -2,18 +2,16 @@
 
 use warpshard_chip::counter_lists;
 use warpshard_config::builtin_machines;
-
-use crate::{catalogue, studies};
 use warpshard_cpu_load::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
 use warpshard_model::builtin_names;
 use warpshard_report::text::{Align, Style, Table, wrap};
+use warpshard_run::Exit;
 use warpshard_trace::SYNTHETIC_KERNELS;
 
 use super::args::{ListArgs, ListWhat};
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
+use crate::{catalogue, studies};
 
 /// Prints one list, or all but the counters.
 ///

@@ -8,10 +8,9 @@ use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
-
-use super::args::NocArgs;
 use warpshard_run::Exit;
 
+use super::args::NocArgs;
 use super::failure::Failure;
 use super::output;
 

@@ -9,7 +9,6 @@ use std::path::Path;
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::{Style, WIDTH, printable_lines};
 use warpshard_report::{Scratch, write_whole};
-
 use warpshard_run::Exit;
 
 use super::failure::Failure;

@@ -6,19 +6,17 @@ use std::sync::Arc;
 
 use warpshard_base::CtaIndex;
 use warpshard_report::text::{Align, Table, counted, printable};
+use warpshard_run::Exit;
+use warpshard_run::inputs::{Settings, trace as load_trace};
+use warpshard_run::select;
 use warpshard_trace::DecodeClock;
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{Kernel, NO_REGISTER, StaticInst};
 
 use super::args::PhasesArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
-use super::output;
-use warpshard_run::inputs::{Settings, trace as load_trace};
-use warpshard_run::select;
-
 use super::inputs;
+use super::output;
 
 /// A kernel with its phases, and its mnemonics where they are known.
 struct Found {

@@ -9,10 +9,9 @@ use std::time::Instant;
 
 use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, Program};
 use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
-
-use super::args::{CompileArgs, ExecArgs, RecordArgs};
 use warpshard_run::Exit;
 
+use super::args::{CompileArgs, ExecArgs, RecordArgs};
 use super::failure::Failure;
 use super::output;
 

@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use warpshard_sync::{Published, StopFlag};
 
 use warpshard_chip::Progress;
 use warpshard_report::text::{count, seconds, si};
+use warpshard_sync::{Published, StopFlag};
 
 /// Seconds over which the speed is averaged.
 const MEMORY: f64 = 3.0;

@@ -2,9 +2,8 @@
 //!
 //! Every rank loads machine and workload, and simulates its part. Rank 0 alone writes results and prints.
 
-use warpshard_sync::StopFlag;
-
 use warpshard_chip::host::Ranks;
+use warpshard_sync::StopFlag;
 
 use super::failure::Failure;
 

@@ -1,12 +1,11 @@
 //! `warpshard report`: a run as a page, or as a trace for a viewer.
 
 use warpshard_report::text::printable;
+use warpshard_run::Exit;
 use warpshard_stats::activity::Activity;
 use warpshard_view::{RunFolder, page, perfetto};
 
 use super::args::ReportArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::output;
 

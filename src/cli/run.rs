@@ -3,23 +3,20 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use warpshard_sync::StopFlag;
-
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
+use warpshard_run::{Exit, Opened, Request, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
+use warpshard_sync::StopFlag;
 use warpshard_view::{RunFolder, perfetto};
 
 use super::args::RunArgs;
-use warpshard_run::{Exit, Opened, Request, remove_checkpoint};
-
-use crate::catalogue;
-
 use super::failure::Failure;
 use super::progress::ProgressView;
 use super::ranks::World;
 use super::{interrupt, monitor, output};
+use crate::catalogue;
 
 /// Where results go without `--out`.
 const RESULTS: &str = "results";

@@ -2,9 +2,9 @@
 
 use clap::CommandFactory as _;
 
-use super::args::{Cli, CompletionsArgs, ManArgs};
 use warpshard_run::Exit;
 
+use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::failure::Failure;
 use super::output;
 

@@ -1,15 +1,13 @@
 //! `warpshard show`: a machine or kernel model with all its values.
 
 use warpshard_report::text::{Align, Table, count, printable, printable_lines};
-
-use super::args::{ShowArgs, ShowWhat};
 use warpshard_run::Exit;
-
-use super::failure::Failure;
-use super::output;
 use warpshard_run::inputs::Settings;
 
+use super::args::{ShowArgs, ShowWhat};
+use super::failure::Failure;
 use super::inputs;
+use super::output;
 
 /// Prints a machine or kernel model.
 ///

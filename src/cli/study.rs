@@ -12,20 +12,17 @@ use warpshard_lab::{
     request::{LoadFn, Request},
 };
 use warpshard_report::Destination;
+use warpshard_run::Exit;
+use warpshard_run::inputs::{Settings, trace as load_trace};
 use warpshard_trace::DecodeClock;
 use warpshard_validate::bench::{CheckOptions, ScalingOptions};
 use warpshard_validate::{BenchOptions, Traces, accel_sim};
 
-use crate::catalogue;
-
 use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
-use warpshard_run::Exit;
-
 use super::failure::Failure;
-use super::output;
-use warpshard_run::inputs::{Settings, trace as load_trace};
-
 use super::inputs;
+use super::output;
+use crate::catalogue;
 
 /// Runs a study.
 ///

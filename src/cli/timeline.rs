@@ -9,10 +9,9 @@ use warpshard_report::picture::Picture;
 use warpshard_report::strips::Strips;
 use warpshard_report::text::printable;
 use warpshard_report::timeline::{first_sm, picture, read, text};
-
-use super::args::TimelineArgs;
 use warpshard_run::Exit;
 
+use super::args::TimelineArgs;
 use super::failure::Failure;
 use super::output;
 

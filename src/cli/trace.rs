@@ -9,17 +9,15 @@ use warpshard_base::CtaIndex;
 use warpshard_model::ModelKernel;
 use warpshard_report::Scratch;
 use warpshard_report::text::counted;
+use warpshard_run::Exit;
+use warpshard_run::inputs::Settings;
 use warpshard_trace::{TraceOptions, write_kernel};
 use warpshard_workload::Command;
 
 use super::args::TraceArgs;
-use warpshard_run::Exit;
-
 use super::failure::Failure;
-use super::{convert, output, trace_sizes};
-use warpshard_run::inputs::Settings;
-
 use super::inputs;
+use super::{convert, output, trace_sizes};
 
 /// The binary version of Volta, whose instructions models use.
 const BINARY_VERSION: u32 = 70;

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use warpshard_report::text::{Align, Table, count, counted, printable};
-use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
-
 use warpshard_run::Exit;
+use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
 
 use super::failure::Failure;
 use super::output;

@@ -5,9 +5,11 @@ mod explore;
 
 use std::time::Duration;
 
-use explore::{explore, explore_at_most};
 use loom::thread;
+
 use warpshard_sync::{EpochBarrier, Locals, Party, Role, WaitPolicy};
+
+use explore::{explore, explore_at_most};
 
 /// Falls asleep at once.
 const SLEEP: WaitPolicy = WaitPolicy::sleeping();

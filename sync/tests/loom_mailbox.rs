@@ -6,10 +6,12 @@ mod pair;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use explore::explore;
 use loom::thread;
-use pair::pair;
+
 use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
+
+use explore::explore;
+use pair::pair;
 
 /// What `receiver` gets in `epoch`.
 fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {

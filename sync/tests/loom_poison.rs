@@ -5,9 +5,11 @@ mod explore;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use explore::explore;
 use loom::thread;
+
 use warpshard_sync::{EpochBarrier, Party, Poisoned, WaitPolicy};
+
+use explore::explore;
 
 const SLEEP: WaitPolicy = WaitPolicy::sleeping();
 

@@ -3,11 +3,13 @@
 
 mod explore;
 
-use explore::explore;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+
 use warpshard_sync::StopFlag;
+
+use explore::explore;
 
 #[test]
 fn who_sees_the_request_sees_what_came_before_it() {

@@ -4,10 +4,12 @@
 mod explore;
 mod pair;
 
-use explore::explore;
 use loom::thread;
-use pair::pair;
+
 use warpshard_sync::{Stealer, WorkOwner, worklist};
+
+use explore::explore;
+use pair::pair;
 
 /// Takes until nothing is left, adding ten to each item; says how many it took.
 fn stealer_takes(stealer: &Stealer<u32>) -> u32 {

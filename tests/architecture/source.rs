@@ -132,7 +132,7 @@ impl Source {
         for at in self.words("use") {
             let before = self.code[..at].trim_end();
             let end = at + self.code[at..].find(';').unwrap_or(self.code.len() - at);
-            // `use<'a>` in the type of a result captures lifetimes.
+            // `use<'a>` in a return type captures lifetimes; it imports nothing.
             if self.code[at + 3..].trim_start().starts_with('<') {
                 continue;
             }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+
 use warpshard::run::{EXIT_CODES, Exit};
 
 mod applications;

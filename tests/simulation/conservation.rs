@@ -6,12 +6,13 @@ mod record;
 mod rules;
 mod tampered;
 
-use crate::common::{Case, QUEUED, VC, built_in, cases, machine};
-use record::Record;
-use rules::{End, answers, credits, ctas, delivery, passage};
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::config::machine::WritePolicy;
 use warpshard::stats::EndedBy;
+
+use crate::common::{Case, QUEUED, VC, built_in, cases, machine};
+use record::Record;
+use rules::{End, answers, credits, ctas, delivery, passage};
 
 /// A case whose queues are so short that senders wait for credits.
 fn crowded() -> Case {

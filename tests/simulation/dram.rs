@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+
 use warpshard::base::Cycle;
 use warpshard::mem::dram::control::{Access, Controller, Drain, Order, Page, Policy};
 use warpshard::mem::dram::standard::{Command, Organisation, STANDARDS, Scope, Standard, StandardError, Timing};

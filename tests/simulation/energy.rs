@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::common::{Case, built_in, cases, machine};
 use warpshard::chip::{RunOptions, counter_lists, simulate};
 use warpshard::config::Machine;
 use warpshard::energy::{Component, Counts, EnergySet, Event, Model, TERMS};
 use warpshard::stats::Outcome;
 use warpshard::workload::{Part, mix};
+
+use crate::common::{Case, built_in, cases, machine};
 
 /// Counters of work that cost no energy of their own, each with what pays for it.
 const FREE: &[(&str, &[&str])] = &[

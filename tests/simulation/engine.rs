@@ -3,8 +3,9 @@
 
 mod ring;
 
-use ring::{Ring, RingDirector, Snapshot};
 use warpshard::engine::{EngineError, Scaling, Settings, StopReason};
+
+use ring::{Ring, RingDirector, Snapshot};
 
 fn settings() -> Settings {
     Settings::default()

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
 use warpshard::config::keys::{self, Key};
 use warpshard::config::value::Kind;

@@ -3,11 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
-use crate::common::options;
 use warpshard::config::Machine;
 use warpshard::config::error::Source;
 use warpshard::config::import::{Imported, import};
 use warpshard::config::machine::{CoreStyle, MemcpyWarms, WriteMiss};
+
+use crate::common::options;
 
 /// The configuration pair of the reference, `gpgpusim.config` and `trace.config`.
 fn pair(name: &str) -> [Arc<Source>; 2] {

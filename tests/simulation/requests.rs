@@ -1,4 +1,4 @@
-//! Typed requests: what is asked for is what the command line asks for, and runs in one process do not see each other.
+//! Typed requests: a request gives the same files as the same options on the command line, and runs in one process do not affect each other.
 
 use std::ffi::OsString;
 use std::thread;

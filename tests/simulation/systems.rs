@@ -1,17 +1,18 @@
 //! Systems of several GPUs: conservation, copies, events between GPUs, random topologies, and what is refused.
 
-use crate::common::systems as small;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use small::{OTHER, copy, in_turn, launches, memory, system};
+
 use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::protocol::Payload;
 use warpshard::stats::{EndedBy, Outcome};
 use warpshard::workload::Workload;
+
+use crate::common::systems as small;
 
 fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

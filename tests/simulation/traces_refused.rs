@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+
 use warpshard::trace::{TraceOptions, check, load};
 
 use crate::common::shared;

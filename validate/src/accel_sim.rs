@@ -1,17 +1,17 @@
 //! `study accel-sim`: net cycles, cache and DRAM accesses of every trace that Accel-Sim measured, ours and the reference's.
 
 use rayon::prelude::*;
-use warpshard_lab::error::TaskError;
 
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::statistics::{error_percent, log_correlation};
+use warpshard_lab::verdict::of_magnitudes;
 use warpshard_report::plot::{Form, Plot, Series};
 
 use super::bench::Origin;
 use super::reference::{AccelSimResults, LeftOut, ReferenceRow};
 use super::{TraceRun, Traces};
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::reference::References;
-use warpshard_lab::statistics::{error_percent, log_correlation};
-use warpshard_lab::verdict::of_magnitudes;
 
 /// Configurations that built-in machines were imported from.
 const IMPORTED: [(&str, &str); 3] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060"), ("SM86_RTX3070", "rtx3070")];

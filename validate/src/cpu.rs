@@ -1,20 +1,20 @@
 //! `study cpu`: instructions per cycle on the recorded CPU traces, compared with Ramulator 1, on its two memories.
 
 use std::path::{Path, PathBuf};
-use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 
 use warpshard_config::cpu::CpuSpec;
 use warpshard_cpu_load::{CpuStream, CpuTrace};
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::verdict::of_magnitudes;
 use warpshard_mem::dram::standard::Standard;
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_rig::cpu::{ClockRatio, CpuMemory, CpuResult, CpuRun, run as run_core};
 
 use super::reference::Measured;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::reference::References;
-use warpshard_lab::verdict::of_magnitudes;
 
 /// The reference's memories: its name for each, ours, and the ratio of the clocks.
 const MEMORIES: [(&str, &str, ClockRatio); 2] =

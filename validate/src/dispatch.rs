@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use super::Traces;
-use super::reference::LeftOut;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::error_percent;
 use warpshard_lab::verdict::of_magnitudes;
+
+use super::Traces;
+use super::reference::LeftOut;
 
 /// Runs every trace of `configuration` with the machine's dispatch and with dispatch in one cycle.
 ///

@@ -4,11 +4,15 @@
 //! controller differs by design (D-008); its errors are reported.
 
 use std::collections::BTreeMap;
-use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::published::{Published, read as read_published};
+use warpshard_lab::reference::References;
+use warpshard_lab::verdict::Verdict;
 use warpshard_mem::dram::control::Policy;
 use warpshard_mem::dram::standard::Standard;
 use warpshard_report::plot::{Form, Plot, Series};
@@ -16,10 +20,6 @@ use warpshard_rig::Pattern;
 use warpshard_rig::dram::{Options, Outcome, run as run_point};
 
 use super::reference::Measured;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::published::{Published, read as read_published};
-use warpshard_lab::reference::References;
-use warpshard_lab::verdict::Verdict;
 
 /// One measured point.
 #[derive(Clone, Debug)]

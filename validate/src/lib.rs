@@ -26,7 +26,7 @@ pub use bench::BenchOptions;
 pub use reference::{AccelSimResults, Measured, ReferenceRow, accel_sim_results, trace_folder};
 pub use traces::{TraceRun, Traces};
 
-/// Why studies that test one model alone take no machine, policy or order.
+/// Why studies that test one model alone refuse machines, policies and orders: the end of a sentence.
 const ALONE: &str = "it tests one model alone, with the configurations of the reference";
 
 /// Runs a study of the traces that a configuration of the reference has results of: the machine's own, unless the request names one.

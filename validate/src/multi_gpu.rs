@@ -11,12 +11,11 @@ use serde::Deserialize;
 
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Machine, Override};
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::request::Request;
 use warpshard_program::Program;
 use warpshard_stats::Outcome;
 use warpshard_workload::Workload;
-
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::request::Request;
 
 const PROGRAMS: &str = "programs";
 

@@ -5,20 +5,20 @@
 //! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
 
 use std::collections::BTreeMap;
-use warpshard_lab::error::TaskError;
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::published::{Band, Published, read as read_published};
+use warpshard_lab::reference::References;
+use warpshard_lab::verdict::Verdict;
 use warpshard_noc::mesh::{NetworkSpec, Pipeline, Topology};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
 
 use super::reference::Measured as Figures;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::published::{Band, Published, read as read_published};
-use warpshard_lab::reference::References;
-use warpshard_lab::verdict::Verdict;
 
 /// A point of the reference.
 #[derive(Clone, Debug)]

@@ -8,13 +8,13 @@ use warpshard_base::Frequency;
 use warpshard_config::Machine;
 use warpshard_energy::{Breakdown, Component, Counts, EnergySet, Event, Model, SmTime};
 use warpshard_lab::error::TaskError;
-use warpshard_report::plot::{Form, Plot, Series};
-
-use super::reference::Measured;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::{References, Table};
 use warpshard_lab::statistics::{correlation, mean_magnitude};
 use warpshard_lab::verdict::of_magnitudes;
+use warpshard_report::plot::{Form, Plot, Series};
+
+use super::reference::Measured;
 
 /// The set and the machine that are compared.
 const SET: &str = "volta-12nm";

@@ -5,17 +5,17 @@
 //! of the host's load affect all lengths alike; the simulated figures are the same in each.
 
 use std::path::Path;
-use warpshard_lab::error::TaskError;
 
 use warpshard_chip::RunOptions;
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::References;
+use warpshard_lab::statistics::{error_percent, geometric_mean, mean_magnitude};
 use warpshard_report::plot::{Form, Plot, Series};
 
 use super::bench::STANDARD_SET;
 use super::reference::LeftOut;
 use super::{TraceRun, Traces};
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::reference::References;
-use warpshard_lab::statistics::{error_percent, geometric_mean, mean_magnitude};
 
 /// Lengths of epochs, in lookaheads.
 const FACTORS: [u64; 4] = [1, 2, 4, 8];

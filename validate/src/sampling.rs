@@ -8,12 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use warpshard_lab::error::TaskError;
 
 use serde::{Deserialize, Serialize};
 
 use warpshard_chip::{Measure, RunError, RunOptions, RunResult};
 use warpshard_config::{Machine, Override};
+use warpshard_lab::Task;
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, Totals};
 use warpshard_sample::{Options, SampleError, sample};
@@ -22,10 +26,6 @@ use warpshard_trace::{NATIVE_VERSION, TraceOptions};
 use warpshard_workload::Workload;
 
 use super::reference::native_trace;
-use warpshard_lab::Task;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::request::Request;
-use warpshard_lab::verdict::Verdict;
 
 const PROGRAMS: &str = "programs";
 

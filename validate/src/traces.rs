@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use warpshard_lab::error::TaskError;
 
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::Override;
+use warpshard_lab::error::TaskError;
 use warpshard_lab::request::Request;
 use warpshard_report::metrics::{self, Totals};
 use warpshard_run::Catalogue;

@@ -9,13 +9,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use warpshard_lab::error::TaskError;
 
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::KernelIndex;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
+use warpshard_lab::Task;
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::reference::Table;
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{error_percent, log_correlation};
+use warpshard_lab::verdict::of_magnitudes;
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, counter};
 use warpshard_report::plot::{Form, Plot, Series};
@@ -23,12 +29,6 @@ use warpshard_run::Catalogue;
 use warpshard_workload::{Command, Workload};
 
 use super::reference::Measured;
-use warpshard_lab::Task;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::reference::Table;
-use warpshard_lab::request::Request;
-use warpshard_lab::statistics::{error_percent, log_correlation};
-use warpshard_lab::verdict::of_magnitudes;
 
 /// Where the suite lies.
 const PROGRAMS: &str = "programs";

@@ -6,6 +6,7 @@
 mod addr;
 mod id;
 mod mask;
+mod message;
 mod named;
 mod ring;
 mod rng;

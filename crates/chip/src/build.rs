@@ -1,6 +1,5 @@
 //! Assembles a machine: its units, the links between them, and their latencies.
 
-use crate::BuildError;
 use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, CpuId, Frequency, GpuId, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
@@ -23,6 +22,7 @@ use super::cpu_load::CpuLoad;
 use super::layout::ChipLayout;
 use super::system::{HubLinks, SystemPlan};
 use super::unit::ChipUnit;
+use crate::BuildError;
 
 /// How units are grouped into shards. Has no effect on anything simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

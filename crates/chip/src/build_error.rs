@@ -1,15 +1,15 @@
-//! Why a machine, a workload and the controllers do not work together.
+//! Errors of a machine, a workload and controllers that do not fit each other.
 
 use thiserror::Error;
 
-use warpshard_config::Impossible;
-use warpshard_engine::Unsteppable;
+use warpshard_config::MachineError;
+use warpshard_engine::SetupError;
 use warpshard_noc::SpecError;
 use warpshard_workload::SpreadError;
 
 use crate::CpuLoadError;
 
-/// Why a machine, a workload and the controllers do not work together; its text is a message for the user.
+/// A machine, a workload and controllers do not fit each other. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// The CPU cores cannot do what they are to.
@@ -20,13 +20,13 @@ pub enum BuildError {
     Network(#[from] SpecError),
     /// Values of the machine contradict each other.
     #[error(transparent)]
-    Machine(#[from] Impossible),
+    Machine(#[from] MachineError),
     /// The workload cannot be spread over the GPUs of a system.
     #[error(transparent)]
     Spread(#[from] SpreadError),
     /// The units cannot be stepped.
     #[error(transparent)]
-    Engine(#[from] Unsteppable),
+    Engine(#[from] SetupError),
     /// Anything else that does not fit.
     #[error("{0}")]
     Unfit(String),

@@ -19,7 +19,7 @@ pub enum CpuSource {
     Trace(CpuTrace),
 }
 
-/// Why CPU cores cannot do what was asked for.
+/// The applications of the CPU cores cannot be loaded.
 #[derive(Debug, Error)]
 pub enum CpuLoadError {
     /// A profile or mix is unknown or wrong.

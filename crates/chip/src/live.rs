@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use warpshard_sync::Published;
-
 use warpshard_base::{Cycle, UnitId};
 use warpshard_engine::View;
+use warpshard_sync::Published;
 
 use super::progress::Progress;
 use super::snapshot::Schemas;

@@ -1,17 +1,15 @@
 //! The director of a chip's run: turns counters at cuts into interval rows and observations, and calls the controllers.
 
-use crate::BuildError;
 use std::sync::Arc;
-
-use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_sync::Published;
 
 use warpshard_base::{Cycle, SmId, UnitId};
 use warpshard_config::Machine;
 use warpshard_control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
 use warpshard_engine::{Cut, Director, SeenEvent, View, Work};
 use warpshard_protocol::{EventKind, SmProgress};
+use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_stats::{Counted, IntervalRow, TimelineEntry};
+use warpshard_sync::Published;
 use warpshard_workload::{Workload, streams_failure};
 
 use super::apply;
@@ -23,6 +21,7 @@ use super::measure::{Measure, Measured, Meter};
 use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
+use crate::BuildError;
 
 struct Attached {
     controller: Box<dyn Controller>,

@@ -1,6 +1,5 @@
 //! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
 
-use crate::BuildError;
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::{ClockDomain, Cycle, UnitId};
@@ -14,6 +13,7 @@ use warpshard_workload::Workload;
 use super::layout::ChipLayout;
 use super::system_stats::{Ids, take_ends, take_kernels};
 use super::unit::ChipUnit;
+use crate::BuildError;
 
 /// What SMs and LLC slices counted for a kernel launch.
 #[derive(Clone, Default)]

@@ -5,8 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use warpshard_sync::{Published, StopFlag};
-
 use warpshard_base::{ClockDomain, Cycle};
 use warpshard_config::Machine;
 use warpshard_control::Controller;
@@ -17,6 +15,7 @@ use warpshard_mem::dram::control::Issued;
 use warpshard_protocol::Payload;
 use warpshard_stats::activity::{Activity, Log, Recording};
 use warpshard_stats::{ApplicationStats, EndedBy, HostFacts, Outcome, Relaxed};
+use warpshard_sync::{Published, StopFlag};
 use warpshard_workload::{Application, Workload};
 
 use super::activity;

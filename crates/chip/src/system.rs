@@ -1,6 +1,5 @@
 //! A system of several GPUs: their hubs, the switches, and the links between them.
 
-use crate::BuildError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use warpshard_workload::Workload;
 
 use super::layout::ChipLayout;
 use super::unit::ChipUnit;
+use crate::BuildError;
 
 const _: () = assert!(Path::MOST_HOPS == 8 && Path::MOST_GPUS == 64, "checks of the configuration have these limits, too");
 

@@ -1,6 +1,5 @@
 //! What a run on several GPUs leads to: the workload that each of them gets, and their results side by side.
 
-use crate::BuildError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use warpshard_stats::{ComponentStats, Counted, GpuStats, KernelStats, Outcome, S
 use warpshard_workload::{Workload, for_gpus};
 
 use super::system::SystemPlan;
+use crate::BuildError;
 
 /// The workload as the GPUs of `machine` run it; the same where it has one.
 ///

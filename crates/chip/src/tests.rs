@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Built, ChipUnit, ShardCut, build};
 use warpshard_base::{LinkId, UnitId};
 use warpshard_config::{Machine, Override};
 use warpshard_engine::{Latency, Plan, Turns, Unit, retime};
 use warpshard_model::builtin;
+
+use super::{Built, ChipUnit, ShardCut, build};
 
 fn plan(machine: &str) -> Plan<ChipUnit> {
     changed(machine, &[])

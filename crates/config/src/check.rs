@@ -11,11 +11,12 @@ mod size;
 mod sm;
 mod system;
 
+use warpshard_base::{Frequency, TimeBase};
+
 use super::error::Problem;
 use super::machine::Machine;
 use super::resolve::Setting;
 use checker::Checker;
-use warpshard_base::{Frequency, TimeBase};
 
 /// Checks a machine whose keys all have values of their kinds.
 pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {

@@ -1,10 +1,10 @@
 //! A CPU core, resolved: every value given, spans in cycles of the core's own clock.
 
-use crate::Impossible;
 use warpshard_base::LINE_BYTES;
 
 use super::cache::Cache;
 use super::choices::WriteMiss;
+use crate::MachineError;
 
 /// A trace-driven out-of-order core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl CpuSpec {
     ///
     /// # Errors
     /// When a width, window or line cannot be simulated.
-    pub fn check(&self) -> Result<(), Impossible> {
+    pub fn check(&self) -> Result<(), MachineError> {
         if !(1..=64).contains(&self.width) {
             return Err(format!("a width of {}; expected 1 to 64 instructions per cycle", self.width).into());
         }

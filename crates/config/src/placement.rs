@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, Mesh};
 use super::seat::Seat;
-use crate::Impossible;
+use crate::MachineError;
 
 /// The router of every core and partition, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Placement {
     ///
     /// # Errors
     /// When something sits nowhere, twice, or is not on the chip; a message for the user.
-    pub fn of(machine: &Machine, mesh: &Mesh) -> Result<Self, Impossible> {
+    pub fn of(machine: &Machine, mesh: &Mesh) -> Result<Self, MachineError> {
         let routers = (mesh.columns * mesh.rows) as usize;
         if mesh.placement.len() != routers {
             return Err(format!("has {} routers, expected {} x {} = {routers}", mesh.placement.len(), mesh.columns, mesh.rows).into());

@@ -4,10 +4,10 @@
 //! take next. All of these lead to one node, the first in the order of nodes that is closest; packets spread over parallel links by their
 //! address. Where GPUs do not forward, no path passes through one.
 
-use crate::Impossible;
 use std::collections::VecDeque;
 
 use super::system::{LinkSet, Node, System, Wire};
+use crate::MachineError;
 
 /// A link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Routes {
     ///
     /// # Errors
     /// When a link ends at a GPU that is not there or at its own beginning, or GPUs have no path between them; a message for the user.
-    pub fn of(system: &System) -> Result<Self, Impossible> {
+    pub fn of(system: &System) -> Result<Self, MachineError> {
         let gpus = system.gpus as usize;
         let sets = [(&system.peer, false), (&system.host, true)];
         let wires: Vec<(Wire, bool)> = sets.iter().flat_map(|(set, host)| set.wires(system.gpus).into_iter().map(|w| (w, *host))).collect();

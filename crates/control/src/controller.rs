@@ -3,9 +3,9 @@
 use std::iter;
 
 use thiserror::Error;
-use warpshard_state::State;
 
 use warpshard_base::Cycle;
+use warpshard_state::State;
 
 use super::{DecisionSet, Facts, Knob, KnobSet, Observation, Trigger};
 

@@ -1,9 +1,9 @@
 //! What is known before a run begins and never changes: sizes that controllers compute with.
 
-use crate::Unheeded;
 use warpshard_base::AppId;
 
 use super::Knob;
+use crate::KnobError;
 
 /// Amounts of what CTAs occupy on an SM, granularities applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
@@ -110,7 +110,7 @@ impl Facts {
     ///
     /// # Errors
     /// When they have none, with what to set.
-    pub fn heeds(&self, knob: Knob) -> Result<(), Unheeded> {
+    pub fn heeds(&self, knob: Knob) -> Result<(), KnobError> {
         let (what, needed) = match knob {
             Knob::Owner if !self.spatial => ("the applications that own SMs", "spatial"),
             Knob::KernelCtas if !self.interleaved => ("maxima of kernels on an SM", "interleaved"),

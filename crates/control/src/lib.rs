@@ -6,18 +6,18 @@
 
 mod controller;
 mod decision;
+mod error;
 mod facts;
 mod knob;
 mod observation;
 mod trigger;
-mod unheeded;
 
 pub use controller::{ControlError, Controller, check};
 pub use decision::{Decision, DecisionSet, Signal};
+pub use error::KnobError;
 pub use facts::{Facts, KernelFacts, Peaks, Resources};
 pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
-pub use unheeded::Unheeded;
 
 pub use warpshard_protocol::{CtaGone, CtaProgress, EndedCtas, EventKind, PowerState, Preemption, SmProgress};

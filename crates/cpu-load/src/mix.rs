@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+
 use warpshard_configs::{File, Files, Kind};
 
 use super::ProfileError;

@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use warpshard_state::{State, StateError, Writer};
-
 use warpshard_trace::{Problem, ProblemKind, TraceError, open, unreadable};
 
 use super::trace_line::{self, Fault, Line};

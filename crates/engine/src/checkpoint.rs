@@ -8,9 +8,8 @@
 
 use std::fmt;
 
-use warpshard_state::{Reader, State, StateError, Writer};
-
 use warpshard_base::{Cycle, UnitId};
+use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_stats::LateMessages;
 
 use super::Unit;

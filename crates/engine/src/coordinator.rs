@@ -6,10 +6,9 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Locals, StopFlag};
-
 use warpshard_base::{Cycle, Tick, UnitId};
 use warpshard_stats::LateMessages;
+use warpshard_sync::{Locals, StopFlag};
 
 use super::checkpoint::{Checkpoints, Part, Saved, SavedUnit};
 use super::director::{Cut, Director, SeenEvent, View};

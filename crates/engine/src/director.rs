@@ -1,7 +1,6 @@
 //! Who decides where cuts lie and what happens there: the interface between stepping units and watching them.
 
 use warpshard_base::{Cycle, UnitId};
-
 use warpshard_state::State;
 
 use super::{Unit, Work};

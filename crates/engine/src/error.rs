@@ -1,20 +1,6 @@
-//! Why units cannot be stepped as was asked for.
+//! The units of a plan, or the processes that share it, do not fit together.
 
-use thiserror::Error;
-
-/// Why units cannot be stepped as was asked for; its text is a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct Unsteppable(String);
-
-impl From<String> for Unsteppable {
-    fn from(why: String) -> Self {
-        Self(why)
-    }
-}
-
-impl From<&str> for Unsteppable {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
-    }
+warpshard_base::message_error! {
+    /// The units of a plan, or the processes that share it, do not fit together.
+    pub struct SetupError;
 }

@@ -27,7 +27,7 @@ mod worker;
 
 pub use checkpoint::{Checkpoints, Keep};
 pub use director::{Cut, Director, SeenEvent, View};
-pub use error::Unsteppable;
+pub use error::SetupError;
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{LONG, ShardCost, improve, left_to_owner, place};

@@ -7,20 +7,20 @@
 //!
 //! Invariant: all ranks call [`Ranks::exchange`] equally often, in the same epochs and cuts.
 
-use crate::Unsteppable;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use warpshard_state::{Reader, State, Writer};
 
 use warpshard_base::{Tick, UnitId};
+use warpshard_state::{Reader, State, Writer};
 use warpshard_stats::{LateMessages, RankFacts};
 
 use super::checkpoint::SavedUnit;
 use super::outbox::{Event, Sent};
 use super::placement::{ShardCost, place};
 use super::{Unit, Work};
+use crate::SetupError;
 
 /// The processes of a run, as one of them sees them.
 pub trait Ranks: Send + std::fmt::Debug {
@@ -188,7 +188,7 @@ fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u1
 ///
 /// # Errors
 /// When a rank is gone, or runs another build.
-pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, Unsteppable> {
+pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, SetupError> {
     Ok(exchange(ranks, value, &mut Vec::new(), &mut Vec::new())?.0)
 }
 

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{EpochBarrier, WaitPolicy};
-
 use warpshard_base::UnitId;
+use warpshard_sync::{EpochBarrier, WaitPolicy};
 
 /// What a run records of the host's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

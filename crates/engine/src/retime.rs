@@ -6,11 +6,11 @@
 //! and so everything simulated, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
 //! Algorithmica 1991, for circuits).
 
-use crate::Unsteppable;
 use warpshard_base::Tick;
 
 use super::Unit;
 use super::plan::{Latency, Plan};
+use crate::SetupError;
 
 /// The offsets at which the units of a plan are simulated, and the lookahead that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const LONGEST: u64 = 4096;
 ///
 /// # Errors
 /// When some link has no latency at all or a loop of links is shorter than one reference cycle per link: the message names it.
-pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, Unsteppable> {
+pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
     let period = plan.reference.period;
     let fixed: Vec<Edge> = plan
         .links

@@ -4,9 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warpshard_sync::Stealer;
-
 use warpshard_base::{ClockDomain, Cycle, Tick, UnitId};
+use warpshard_sync::Stealer;
 
 use super::Unit;
 use super::plan::PlannedLink;

@@ -4,11 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warpshard_state::StateError;
-use warpshard_sync::{EpochBarrier, Locals, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
-
 use warpshard_base::{Cycle, Tick, UnitId};
+use warpshard_state::StateError;
 use warpshard_stats::{LateMessages, RankFacts, WorkerFacts};
+use warpshard_sync::{EpochBarrier, Locals, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use super::Unit;
 use super::checkpoint::{Checkpoints, Saved};

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warpshard_state::State;
 
 use warpshard_base::{Cycle, LinkId};
+use warpshard_state::State;
 use warpshard_stats::CounterVisitor;
 
 use super::outbox::{Outbox, Sent};

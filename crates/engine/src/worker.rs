@@ -6,10 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Receiver, Sender, WorkOwner};
-
 use warpshard_base::{Cycle, Tick, UnitId};
 use warpshard_stats::LateMessages;
+use warpshard_sync::{Receiver, Sender, WorkOwner};
 
 use super::Unit;
 use super::agenda::Agenda;

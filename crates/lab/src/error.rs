@@ -1,4 +1,4 @@
-//! Why a task of a study has no result.
+//! Errors of the tasks of a study.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ use warpshard_program::ProgramError;
 use warpshard_trace::{ConvertError, TraceError};
 use warpshard_workload::MixError;
 
-/// Why a task of a study has no result; its text is a message for the user.
+/// A task of a study failed. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum TaskError {
     /// A machine is wrong.

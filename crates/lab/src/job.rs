@@ -3,7 +3,6 @@
 //! In: a [`Job`]: machine, settings, model, parameters, policies, length. Out: a [`Run`]: a series of short intervals and what the
 //! controllers recorded. Runs are stored by content, see [`warpshard_report::store`].
 
-use crate::error::TaskError;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -19,6 +18,7 @@ use warpshard_workload::Workload;
 
 use super::Task;
 use super::verdict::Ended;
+use crate::error::TaskError;
 
 /// Core cycles of an interval.
 pub const INTERVAL: u64 = 1000;

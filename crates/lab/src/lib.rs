@@ -17,7 +17,6 @@ pub mod statistics;
 pub mod stored;
 pub mod verdict;
 
-use crate::error::TaskError;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +26,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use warpshard_report::store;
+
+use crate::error::TaskError;
 
 /// Something to simulate once. `Display` names it in progress lines and errors.
 pub trait Task: fmt::Display + Sync {

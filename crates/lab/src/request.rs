@@ -3,7 +3,6 @@
 //! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. The row of a
 //! study declares what it takes, so that no option is ignored silently.
 
-use crate::error::TaskError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use warpshard_workload::Workload;
 
 use super::job::Job;
 use super::{Lab, ProgressFn};
+use crate::error::TaskError;
 use crate::output::{StudyError, StudyOutput};
 use crate::reference::References;
 
@@ -66,7 +66,7 @@ const MODEL: &str = "workload.";
 /// What a user asks of a study.
 #[derive(Clone, Default)]
 pub struct Request {
-    /// What the names of machines, workloads and policies are looked up in.
+    /// Where machines, workloads and policies are found by name.
     pub catalogue: &'static Catalogue,
     /// `--machine`
     pub machine: Option<String>,

@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use warpshard_state::{Reader, StateError, Writer};
-
 use warpshard_base::{CtaIndex, LaneMask, WARP_SIZE};
+use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::{AddressForm, CtaProgram, CtaSource, StreamBuilder, WarpStream};
 
 use super::address::Sum;

@@ -1,12 +1,18 @@
 //! Kernel models: kernels described as small programs in TOML, generated CTA by CTA from a seed.
 //!
-//! Input: the text of a model (`docs/models.md` describes the format), parameter values, a seed. Output: a [`Workload`](warpshard_workload::Workload) whose
-//! kernels generate each CTA from (seed, kernel, CTA) alone, so the order in which CTAs are requested does not matter.
+//! In: the text of a model (`docs/models.md` describes the format), values of its parameters, a seed. Out: a
+//! [`Workload`](warpshard_workload::Workload). Its kernels generate each CTA from (seed, kernel, CTA) alone, so the order in which CTAs are
+//! requested does not matter.
 //!
-//! Order of work: `text` walks the TOML with positions and refuses what `keys` does not list, `schema` turns it into steps, `expr` parses formulas, `compile` lays
-//! steps out as static instructions (`operation`, `ops`, `registers`) and binds formulas to frame slots (`scope`, `value`,
-//! `address`), `generate`
-//! executes the resulting `program` once per warp; `write` emits any model as an Accel-Sim trace.
+//! Order of work:
+//!
+//! 1. `text` walks the TOML with positions and refuses what `keys` does not list.
+//! 2. `schema` turns it into steps, and `expr` parses formulas.
+//! 3. `compile` lays the steps out as static instructions (`operation`, `ops`, `registers`) and binds formulas to frame slots (`scope`, `value`,
+//!    `address`).
+//! 4. `generate` executes the resulting `program` once per warp.
+//!
+//! `write` emits any model as an Accel-Sim trace.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -1,9 +1,10 @@
 //! Hand-made observations for the tests of policies.
 
-use crate::registry::Policies;
 use warpshard_base::{AppId, Cycle, SmId};
 use warpshard_control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, SmProgress, Table};
 use warpshard_stats::CounterInfo;
+
+use crate::registry::Policies;
 
 /// The policy of this package called `name`, made from the text of its table.
 ///

@@ -32,10 +32,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contents::Element;
-use schema::{Contents, Tolerance};
 use warpshard_base::{GpuId, KernelIndex, StreamId};
 use warpshard_workload::{MemKind, PeerCopy, StaticInst, Workload};
+
+use contents::Element;
+use schema::{Contents, Tolerance};
 
 pub use device::{Argument, Device};
 pub use error::ProgramError;

@@ -5,9 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warpshard_state::{Reader, State, StateError, Writer};
-
 use warpshard_base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
+use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_workload::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use warpshard_workload::MemSpace;
+
 use super::Program;
 use super::contents::Element;
 use super::error::ProgramError;
 use super::exec::{Count, Tally};
 use super::run::Runner;
 use super::schema::Tolerance;
-use warpshard_workload::MemSpace;
 
 /// What a program did.
 #[derive(Clone, Debug)]

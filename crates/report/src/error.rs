@@ -1,20 +1,6 @@
-//! Why a timeline cannot be read.
+//! The text is not a timeline.
 
-use thiserror::Error;
-
-/// Why a timeline cannot be read; its text is a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct TimelineError(String);
-
-impl From<String> for TimelineError {
-    fn from(why: String) -> Self {
-        Self(why)
-    }
-}
-
-impl From<&str> for TimelineError {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
-    }
+warpshard_base::message_error! {
+    /// The text is not a timeline.
+    pub struct TimelineError;
 }

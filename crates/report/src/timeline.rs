@@ -4,12 +4,12 @@
 //! Input: the text of the file. Output: statistics per knob and signal, the number of times of each reason, and a plot: the
 //! knobs of one SM over the run, and below them the signals.
 
-use crate::TimelineError;
 use serde::Deserialize;
 
 use super::plot::Series;
 use super::strips::Strips;
 use super::text::{Align, Style, Table, count};
+use crate::TimelineError;
 
 /// A row of `timeline.csv`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

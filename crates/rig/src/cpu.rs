@@ -1,6 +1,5 @@
 //! One CPU core on one memory: the core runs until it sends a request, the memory catches up, and replies return.
 
-use crate::RigError;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use warpshard_protocol::{EventKind, Outbox, Payload};
 
 use super::cpu_dram::Dram;
 use super::cpu_memory::{Fixed, Memory, REPLIES, REQUEST_CREDITS};
+use crate::RigError;
 
 pub use super::cpu_memory::ClockRatio;
 

@@ -1,14 +1,12 @@
-//! Why a test stand cannot run.
+//! A test stand cannot run.
 
-use thiserror::Error;
+warpshard_base::message_error! {
+    /// A test stand cannot run.
+    pub struct RigError;
+}
 
-/// Why a test stand cannot run; its text is a message for the user.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct RigError(String);
-
-impl From<warpshard_config::Impossible> for RigError {
-    fn from(why: warpshard_config::Impossible) -> Self {
+impl From<warpshard_config::MachineError> for RigError {
+    fn from(why: warpshard_config::MachineError) -> Self {
         Self(why.to_string())
     }
 }
@@ -16,17 +14,5 @@ impl From<warpshard_config::Impossible> for RigError {
 impl From<warpshard_noc::SpecError> for RigError {
     fn from(why: warpshard_noc::SpecError) -> Self {
         Self(why.to_string())
-    }
-}
-
-impl From<String> for RigError {
-    fn from(why: String) -> Self {
-        Self(why)
-    }
-}
-
-impl From<&str> for RigError {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
     }
 }

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpshard_state::{Reader, StateError, Writer};
-
 use warpshard_base::{CtaIndex, Rng};
+use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, StreamBuilder, WarpStream};
 
 /// The CTAs of some ranges of a grid.

@@ -1,4 +1,4 @@
-//! Why a sweep cannot begin or go on.
+//! Errors of a sweep.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use warpshard_run::Exit;
 
 use super::plan::PlanError;
 
-/// Why a sweep cannot begin or go on; its text is a message for the user.
+/// A sweep cannot begin or continue. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum SweepError {
     /// The plan is wrong.

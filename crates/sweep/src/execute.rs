@@ -7,12 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use warpshard_sync::StopFlag;
-
 use warpshard_report::text::counted;
 use warpshard_report::{FolderError, ResultFile};
 use warpshard_run::{Catalogue, Exit, Opened, Request};
 use warpshard_stats::EndedBy;
+use warpshard_sync::StopFlag;
 
 use super::error::{Failed, SweepError};
 use super::memory::{Bytes, Gate};

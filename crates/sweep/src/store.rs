@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use warpshard_report::{FolderError, ResultFile, Scratch};
-
 use warpshard_run::Digest;
 
 /// A sweep's folder.

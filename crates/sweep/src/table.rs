@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use warpshard_report::frame::{Cell, Frame, Kind};
+use warpshard_run::Digest;
 use warpshard_view::Stats;
 
 use super::expand::Run;
 use super::store::{Entry, Store};
-use warpshard_run::Digest;
 
 /// A table with a row per run. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]

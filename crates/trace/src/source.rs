@@ -6,9 +6,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use warpshard_state::{Reader, State, StateError, Writer};
-
 use warpshard_base::CtaIndex;
+use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_workload::{CtaProgram, CtaSource, LaunchCounts, UsedLine};
 
 use super::decode::Decoder;

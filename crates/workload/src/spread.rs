@@ -3,15 +3,14 @@
 //! In: a workload, in which some kernels and applications name a GPU. Out: one in which all kernels do. A kernel that is spread becomes as
 //! many kernels as there are GPUs, of consecutive CTAs each; what waits for it waits for all of its parts.
 
-use crate::SpreadError;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use warpshard_base::{CtaIndex, GpuId, KernelIndex};
 use warpshard_state::{Reader, StateError, Writer};
 
-use warpshard_base::{CtaIndex, GpuId, KernelIndex};
-
+use crate::SpreadError;
 use crate::workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
 
 /// The source of a kernel without instructions, such as a copy.

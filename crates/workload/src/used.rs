@@ -3,8 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass, UsedLine};
 use warpshard_base::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask};
+
+use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass, UsedLine};
 
 /// Bytes of the window of generic addresses that is local memory, at most; nothing else lies there.
 const LOCAL_WINDOW: u64 = 1 << 24;

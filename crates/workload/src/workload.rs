@@ -4,9 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpshard_state::{Reader, StateError, Writer};
-
 use warpshard_base::{Addr, AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
+use warpshard_state::{Reader, StateError, Writer};
 
 use crate::{OpClass, StaticInst, UsedLine, WarpStream};
 

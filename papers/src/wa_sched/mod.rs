@@ -10,7 +10,7 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::{CoreGating, Lcs, PerfSat, Search};
 
-/// Why studies of the thesis take no machine.
+/// Why studies of the thesis refuse `--machine`: the end of a sentence.
 const THESIS: &str = "its machines are those of the published tables; --set changes values of them";
 
 /// What this paper adds to the program.

@@ -10,12 +10,13 @@ mod state;
 
 use std::path::Path;
 
-use super::args::MonitorAddress;
-use super::failure::Failure;
 #[cfg(not(feature = "monitor"))]
 use warpshard_chip::Live;
 #[cfg(not(feature = "monitor"))]
 use warpshard_run::Exit;
+
+use super::args::MonitorAddress;
+use super::failure::Failure;
 
 #[cfg(feature = "monitor")]
 pub(super) use server::{Bound, Served};

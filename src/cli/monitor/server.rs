@@ -20,13 +20,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::oneshot;
 
+use warpshard_chip::{Live, Wish};
+use warpshard_config::input;
 use warpshard_run::Exit;
 
 use super::super::failure::Failure;
 use super::super::output;
 use super::state::State;
-use warpshard_chip::{Live, Wish};
-use warpshard_config::input;
 
 /// The page and what it loads: the path, its media type and its text. Nothing in them tells of the run.
 const PAGES: [(&str, &str, &str); 3] = [

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::super::progress::Speed;
 use warpshard_chip::LiveView;
+
+use super::super::progress::Speed;
 
 /// Seconds between two looks that rates are taken over, at least.
 const SHORTEST: f64 = 0.2;

@@ -5,19 +5,16 @@ mod submit;
 
 use std::path::Path;
 
-use warpshard_sync::StopFlag;
-
 use warpshard_report::frame::NoParquet;
 use warpshard_report::text::{counted, printable};
+use warpshard_run::Exit;
 use warpshard_sweep::{Done, Entry, Limits, Plan, Planned, Slice};
-
-use crate::catalogue;
+use warpshard_sync::StopFlag;
 
 use super::args::{SweepArgs, SweepCommand};
-use warpshard_run::Exit;
-
 use super::failure::Failure;
 use super::{interrupt, output};
+use crate::catalogue;
 
 /// Simulates, lists, collects or submits the runs of a plan.
 ///

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use warpshard_report::text::seconds;
+use warpshard_sweep::Watch;
 
 use super::super::output;
-use warpshard_sweep::Watch;
 
 /// Time between two lines where standard error is not a terminal.
 const QUIET: Duration = Duration::from_secs(60);

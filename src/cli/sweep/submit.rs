@@ -6,12 +6,11 @@ use std::process::Command;
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::text::counted;
+use warpshard_run::Exit;
 use warpshard_sweep::submit::{Job, slices};
 use warpshard_sweep::{Plan, Planned, default_folder};
 
 use super::super::args::{BatchSystem, SubmitArgs};
-use warpshard_run::Exit;
-
 use super::super::failure::Failure;
 use super::super::output;
 

@@ -1,7 +1,8 @@
 //! Names from the input cannot control the terminal, and come back unchanged from JSON and CSV.
 
-use super::*;
 use warpshard::report::text::controls_terminal;
+
+use super::*;
 
 /// Every character that controls a terminal, in a name that a line of a file can hold.
 fn hostile() -> String {

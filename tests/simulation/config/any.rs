@@ -1,6 +1,7 @@
 //! Whatever the text: a machine or errors, never a panic.
 
 use proptest::prelude::*;
+
 use warpshard::config::{Machine, Override, RunFile};
 
 /// Values that some key takes, and some that none does.

@@ -1,6 +1,7 @@
 //! Messages for texts that are not a valid machine, each in full, as the user sees it.
 
 use insta::assert_snapshot;
+
 use warpshard::config::{Machine, Override};
 
 /// The errors of loading `text` as `mine.toml` with settings of the command line.

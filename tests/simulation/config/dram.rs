@@ -1,6 +1,7 @@
 //! The choice of a DRAM controller: what it reads, and what is said of keys that mean nothing to it.
 
 use insta::assert_snapshot;
+
 use warpshard::config::dram::DramPage;
 use warpshard::config::{Machine, Override, builtin_machines};
 use warpshard::mem::dram::standard::{STANDARDS, Standard};

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
+
 use warpshard::base::Frequency;
 use warpshard::config::{Machine, Override};
 

@@ -4,15 +4,16 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::files::{Files, files, run};
-use super::ranks::in_ranks;
-use super::{hetero, interval, sharing, systems};
-use crate::common::{Case, built_in, cases, machine, shared};
 use warpshard::base::{Cycle, Rng};
 use warpshard::chip::{Checkpoints, CpuEnd, RunError, RunOptions, simulate};
 use warpshard::program::Program;
 use warpshard::trace::TraceOptions;
 use warpshard::workload::{Workload, mix};
+
+use super::files::{Files, files, run};
+use super::ranks::in_ranks;
+use super::{hetero, interval, sharing, systems};
+use crate::common::{Case, built_in, cases, machine, shared};
 
 /// What a run kept: cycles and states.
 type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;

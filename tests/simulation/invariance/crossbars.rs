@@ -1,9 +1,10 @@
 //! Machines with each kind of crossbar: what they are refused, and what head-of-line blocking costs.
 
-use crate::common::{QUEUED, VC, built_in, machine};
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Override;
 use warpshard::stats::EndedBy;
+
+use crate::common::{QUEUED, VC, built_in, machine};
 
 /// A model that asks for more than a slow network carries, from SMs without an L1.
 fn cycles(kind: &[(&str, &str)]) -> u64 {

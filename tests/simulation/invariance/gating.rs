@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, run};
-use crate::common::{Case, built_in, machine};
 use warpshard::chip::RunOptions;
 use warpshard::control::Controller;
+
+use super::files::{Files, run};
+use crate::common::{Case, built_in, machine};
 
 /// Controllers of a run, by name, with their tables.
 type Policies = &'static [(&'static str, &'static str)];

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, run};
-use crate::common::{Case, built_in, machine};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard::engine::Scaling;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
 use warpshard::stats::{EndedBy, Outcome};
 use warpshard::workload::Workload;
+
+use super::files::{Files, run};
+use crate::common::{Case, built_in, machine};
 
 fn load(names: &[&str], end: CpuEnd) -> CpuLoad {
     let applications = names.iter().map(|name| CpuApplication::named(name).unwrap()).collect();

@@ -1,10 +1,11 @@
 //! Several ranks, each with threads of its own, simulate one machine: every rank ends with the bytes of one process.
 
+use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, RunResult, simulate};
+use warpshard::engine::{LocalRanks, Ranks};
+
 use super::files::{Files, files, run};
 use super::{interval, systems};
 use crate::common::{Case, built_in, cases, machine};
-use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, RunResult, simulate};
-use warpshard::engine::{LocalRanks, Ranks};
 
 /// Ranks and the threads of each.
 const WAYS: [(usize, usize); 5] = [(1, 2), (2, 1), (2, 2), (4, 1), (3, 2)];

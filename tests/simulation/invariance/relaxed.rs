@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::common::{Case, built_in, machine, shared, trace};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
 use warpshard::report::{RunFacts, csv, json};
 use warpshard::stats::{EndedBy, Outcome, Relaxed};
+
+use crate::common::{Case, built_in, machine, shared, trace};
 
 /// Two machines, two models, and a recorded trace.
 fn cases() -> Vec<Case> {

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, run};
-use crate::common::{Case, built_in, machine};
 use warpshard::base::{AppId, Cycle, KernelIndex, Rng, SmId};
 use warpshard::chip::RunOptions;
 use warpshard::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Preemption, Trigger};
@@ -12,6 +10,9 @@ use warpshard::{
     program::Program,
     workload::{Part, mix},
 };
+
+use super::files::{Files, run};
+use crate::common::{Case, built_in, machine};
 
 pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+
 use warpshard::base::CtaIndex;
 use warpshard::trace::{ConvertError, TraceOptions, check, load, to_native, to_text};
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+
 use warpshard::trace::{TraceOptions, load};
 
 use super::common::{executed, packed, plain, round_trip, unpacked};

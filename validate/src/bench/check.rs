@@ -6,17 +6,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use warpshard_lab::error::TaskError;
 
-use super::super::Traces;
-use super::super::reference::LeftOut;
-use super::set::STANDARD_SET;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Machine, Override};
+use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_report::{RunFacts, csv, json};
 use warpshard_workload::Workload;
+
+use super::super::Traces;
+use super::super::reference::LeftOut;
+use super::set::STANDARD_SET;
 
 /// Numbers of worker threads.
 const THREADS: [usize; 3] = [1, 2, 3];

@@ -8,6 +8,7 @@ mod set;
 mod sizes;
 
 use std::path::{Path, PathBuf};
+
 use warpshard_lab::error::TaskError;
 
 use super::reference::{LeftOut, native_trace};

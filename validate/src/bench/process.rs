@@ -7,13 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use warpshard_lab::error::TaskError;
 
-use super::super::reference::LeftOut;
-use super::set::{Class, STANDARD_SET};
+use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{geometric_mean, median};
+
+use super::super::reference::LeftOut;
+use super::set::{Class, STANDARD_SET};
 
 /// What is run.
 pub(super) struct Process<'a> {

@@ -4,16 +4,15 @@
 //! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
 
 use std::sync::Arc;
-use warpshard_lab::error::TaskError;
 
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Machine, Override};
+use warpshard_lab::error::TaskError;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::statistics::median;
 use warpshard_model::{Model, builtin};
 use warpshard_report::metrics;
 use warpshard_workload::Workload;
-
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::statistics::median;
 
 /// Kernels one after the other, of a CTA for every fourth SM.
 const LAUNCHES: &str = r#"

@@ -1,10 +1,11 @@
 //! What Accel-Sim measured on the recorded and generated traces.
 
 use std::collections::BTreeSet;
+
 use warpshard_lab::error::TaskError;
+use warpshard_lab::reference::{References, Table};
 
 use super::Measured;
-use warpshard_lab::reference::{References, Table};
 
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]

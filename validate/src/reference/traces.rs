@@ -1,13 +1,12 @@
 //! Where a trace comes from: a folder of recorded traces, the generator, or a program that is executed.
 
 use std::path::{Path, PathBuf};
+
 use warpshard_lab::error::TaskError;
-
-use warpshard_program::Program;
-use warpshard_trace::SyntheticKernel;
-
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::reference::References;
+use warpshard_program::Program;
+use warpshard_trace::SyntheticKernel;
 
 /// A trace that is recorded while a program is executed.
 struct Executed {

@@ -1,10 +1,11 @@
 //! Checks of the L1 and the LLC.
 
+use warpshard_base::{LINE_BYTES, SECTOR_BYTES};
+
 use super::super::machine::{Allocate, Cache, Machine, Mem, SetIndex, Sm, WriteMiss};
 use super::super::quantity::Bytes;
 use super::super::value::Value;
 use super::checker::Checker;
-use warpshard_base::{LINE_BYTES, SECTOR_BYTES};
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(cache) = &machine.gpu.sm.l1.cache {

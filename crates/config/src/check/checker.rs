@@ -38,7 +38,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The problem, shown at the key of the highest layer, which is the one that the user wrote; the others are listed.
+    /// A problem of several keys. It is shown at the key of the highest layer, which the user wrote last; notes list the other keys.
     fn problem(&self, keys: &[&str], message: String, help: String) -> Problem {
         let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
         settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));

@@ -1,9 +1,10 @@
 //! Checks of the DRAM channels: GPGPU-Sim's timing, and the device, mapping and queues of the command-level controller.
 
+use warpshard_device::mapping::Mapping;
+
 use super::super::dram::DramControl;
 use super::super::machine::{Dram, Machine};
 use super::checker::Checker;
-use warpshard_device::mapping::Mapping;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let dram = &machine.mem.dram;

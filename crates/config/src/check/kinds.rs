@@ -1,9 +1,10 @@
 //! Checks of a kind of GPU against the other kinds of its system.
 
+use warpshard_base::{Frequency, TimeBase};
+
 use super::super::machine::Machine;
 use super::super::resolve::Setting;
 use super::checker::Checker;
-use warpshard_base::{Frequency, TimeBase};
 
 /// Keys of what a packet between GPUs carries, which hubs pass on as it is.
 const PACKETS: [&str; 3] = ["gpu.sm.lsu.sector_requests", "mem.llc.sectored", "mem.llc.line_bytes"];

@@ -1,10 +1,11 @@
 //! Checks of the address map.
 
+use warpshard_protocol::PartitionHash;
+
 use super::super::machine::Mem;
 use super::super::quantity::Bytes;
 use super::super::value::Value;
 use super::checker::Checker;
-use warpshard_protocol::PartitionHash;
 
 pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
     let map = &mem.map;

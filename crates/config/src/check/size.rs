@@ -1,9 +1,10 @@
 //! Checks of how much there is of everything: identifiers of 16 bits, and memory of the host.
 
+use warpshard_base::LINE_BYTES;
+
 use super::super::machine::{Cache, CoreStyle, GpuKind, Machine, Sm};
 use super::super::routes::Routes;
 use super::checker::Checker;
-use warpshard_base::LINE_BYTES;
 
 /// Lines of a cache are numbered with 16 bits.
 const MOST_LINES: u64 = 65_534;

@@ -1,8 +1,9 @@
 //! Checks of an SM.
 
+use warpshard_base::WARP_SIZE;
+
 use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm};
 use super::checker::Checker;
-use warpshard_base::WARP_SIZE;
 
 pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     let slots = sm.warps * WARP_SIZE;

@@ -1,11 +1,12 @@
 //! Keys of the DRAM channels: GPGPU-Sim's channel, and the command-level controller that may take its place.
 
+use warpshard_device::standard::{STANDARDS, Standard};
+
 use super::super::choices::Words;
 use super::super::dram::{DramControl, DramPage};
 use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
 use super::declaration::{Field, Key, key};
-use warpshard_device::standard::{STANDARDS, Standard};
 
 const CONTROLLER: &str = "mem.dram.controller";
 const STANDARD: &str = "mem.dram.standard";

@@ -1,11 +1,12 @@
 //! Keys of the memory partitions, the address map and the LLC slices.
 
+use warpshard_protocol::PartitionHash;
+
 use super::super::choices::Words;
 use super::super::machine::MemcpyWarms;
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
 use super::declaration::{Field, Key, key};
-use warpshard_protocol::PartitionHash;
 
 pub(super) const KEYS: &[Key] = &[
     key!("mem.rop_latency", Kind::Cycles("llc", 0, 4096), "The pipe before the slice's tags, where the reference has its raster pipe.", |m| m.mem.rop_latency)

@@ -1,9 +1,10 @@
 //! What an SM can hold, and what CTAs need of it.
 
-use crate::occupancy::CtaNeeds;
 use warpshard_base::KernelIndex;
 use warpshard_config::machine::Sm;
 use warpshard_workload::Workload;
+
+use crate::occupancy::CtaNeeds;
 
 /// Amounts of the resources that CTAs occupy: threads, warps, bytes of shared memory, registers, CTA slots.
 pub(super) type Resources = [u32; 5];

@@ -9,7 +9,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::occupancy::{CtaNeeds, resident_ctas};
 use warpshard_base::{Cycle, KernelIndex, LinkId, address_space};
 use warpshard_config::machine::{Allocation, Sm as Spec};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
@@ -17,6 +16,7 @@ use warpshard_workload::{CtaProgram, Workload};
 
 use super::core::{Core, Ctas, Resident, Windows};
 use super::observers::Observers;
+use crate::occupancy::{CtaNeeds, resident_ctas};
 
 /// A CTA that waits for its resources.
 #[derive(Clone, Debug, warpshard_state::State)]

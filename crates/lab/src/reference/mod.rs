@@ -5,8 +5,9 @@
 
 mod table;
 
-use crate::error::TaskError;
 use std::path::{Path, PathBuf};
+
+use crate::error::TaskError;
 
 pub use table::Table;
 

@@ -1,9 +1,10 @@
 //! Tables of comma-separated values: lines that begin with `#` are comments, the first other line names the columns.
 
-use crate::error::TaskError;
 use std::str::FromStr;
 
 use csv::StringRecord;
+
+use crate::error::TaskError;
 
 /// A table.
 #[derive(Clone, Debug)]

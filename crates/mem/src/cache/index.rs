@@ -5,8 +5,8 @@ use warpshard_protocol::ipoly;
 
 /// The set of an address among `sets` (a power of two) of lines of 2 to `line_bits` bytes.
 ///
-/// `addr` is the byte address, or what [`AddressMap::within_slice`](warpshard_protocol::AddressMap::within_slice) leaves of it
-/// where the cache is one slice of many. The Fermi hash is defined for 32 and 64 sets of 128 bytes; other sizes use their low bits.
+/// `addr` is a byte address. In a cache that is one slice of many, it is the address within the slice, as
+/// [`AddressMap::within_slice`](warpshard_protocol::AddressMap::within_slice) gives it. The Fermi hash is defined for 32 and 64 sets of 128 bytes; other sizes use their low bits.
 #[inline]
 pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u32 {
     let bits = sets.trailing_zeros();

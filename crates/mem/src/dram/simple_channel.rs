@@ -1,6 +1,5 @@
 //! The simple channel: one cycle of data bus, scheduler and command buses, and the next cycle with work.
 
-use crate::dram::standard;
 use warpshard_base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use warpshard_config::machine::Dram;
 use warpshard_stats::activity::Log;
@@ -12,6 +11,7 @@ use super::due::Due;
 use super::request::{Owner, Request, RequestKind, Worked};
 use super::scheduler::{Number, Scheduler};
 use super::timing::Timing;
+use crate::dram::standard;
 
 counters! {
     /// What a DRAM channel counts.

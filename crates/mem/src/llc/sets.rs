@@ -2,10 +2,11 @@
 //!
 //! In: an address. Out: its set. Invariant: equal to the set index function of the address within the slice.
 
-use crate::cache::set_index;
 use warpshard_base::Addr;
 use warpshard_config::machine::Cache;
 use warpshard_protocol::LocalMap;
+
+use crate::cache::set_index;
 
 /// Bits of an address that are looked up together, and how often.
 const TOGETHER: u32 = 4;

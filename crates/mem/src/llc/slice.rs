@@ -5,7 +5,6 @@
 //! sector by sector. Replies enter the queue to the network, which sends one packet per cycle.
 //! Invariant: each requested sector is replied to exactly once.
 
-use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{LocalMap, MemOp, MemPacket};
@@ -13,6 +12,7 @@ use warpshard_protocol::{LocalMap, MemOp, MemPacket};
 use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
+use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

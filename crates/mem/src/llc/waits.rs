@@ -1,8 +1,7 @@
 //! What the oldest request of a slice waits for: cycles counted by the reason, and the report of a deadlock.
 
-use crate::cache::FailReason;
-
 use super::Slice;
+use crate::cache::FailReason;
 
 impl Slice {
     /// Requests and answers inside, for the report of a deadlock.

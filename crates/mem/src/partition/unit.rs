@@ -1,6 +1,5 @@
 //! The contract of a unit: messages, spans, cuts and counters of a partition.
 
-use crate::dram::Clocked;
 use warpshard_base::{Cycle, LinkId, prefetch};
 use warpshard_engine::Unit;
 use warpshard_protocol::{EventKind, Outbox, Payload};
@@ -8,6 +7,7 @@ use warpshard_stats::CounterVisitor;
 use warpshard_stats::components::APPLICATION_LLC;
 
 use super::{Channel, Partition, PartitionDecision, each};
+use crate::dram::Clocked;
 
 impl Unit for Partition {
     type Payload = Payload;

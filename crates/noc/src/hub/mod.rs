@@ -40,7 +40,6 @@ use warpshard_stats::CounterVisitor;
 
 use super::queues::Queue;
 use super::subnet::Direction;
-
 use copy::CopyEngine;
 pub use copy::CopyJob;
 pub use counters::{HubCounters, LinkCounters};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::*;
 use warpshard_base::{ClockDomain, SliceId, Tick, UnitId};
 use warpshard_engine::Route;
 use warpshard_protocol::{HomeRule, OWN_PAGE, PartitionHash};
+
+use super::*;
 
 /// Links: of each hub sixteen, then the link between them.
 const PER_HUB: u16 = 16;

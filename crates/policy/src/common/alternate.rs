@@ -5,8 +5,9 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`Alternate`].
 #[derive(Clone, Debug, Deserialize)]

@@ -6,9 +6,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{KernelIndex, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The pipeline is free, but no warp can issue.
 const IDLE: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "stall_barrier"];

@@ -4,8 +4,9 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`HalveOnKernelEnd`].
 #[derive(Clone, Debug, Deserialize)]

@@ -4,9 +4,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::SmId;
 use warpshard_control::{Controller, DecisionSet, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`Probe`].
 #[derive(Clone, Debug, Deserialize)]

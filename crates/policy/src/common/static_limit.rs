@@ -4,9 +4,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{KernelIndex, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, PowerState, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`StaticLimit`].
 #[derive(Clone, Debug, Deserialize)]

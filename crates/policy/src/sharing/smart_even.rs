@@ -6,9 +6,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{AppId, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, Facts, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// It has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -11,9 +11,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{AppId, Cycle, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`Smc`].
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -16,11 +16,12 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{AppId, Cycle, KernelIndex, SmId};
 use warpshard_control::{
     Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, Resources, Table, Trigger,
 };
+
+use crate::registry::PolicyError;
 
 /// Scheduler cycles that wait for memory.
 const MEMORY_STALLS: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::registry::PolicyError;
 use warpshard_base::{AppId, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, Facts, Knob, KnobSet, Observation, PowerState, Trigger};
+
+use crate::registry::PolicyError;
 
 /// The parameters of [`StaticPartition`].
 #[derive(Clone, Debug, Deserialize)]

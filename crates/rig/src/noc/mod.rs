@@ -8,10 +8,10 @@ mod pattern;
 
 pub use pattern::{PATTERNS, Pattern};
 
-use crate::RigError;
 use warpshard_base::{Cycle, Rng};
 use warpshard_noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
 
+use crate::RigError;
 use pattern::Destinations;
 
 /// Mean packet latency, in cycles, beyond which the network counts as saturated (`latency_thres` of BookSim).

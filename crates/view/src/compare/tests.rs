@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use warpshard_report::text::Style;
+
 use super::*;
 use crate::Stats;
-use warpshard_report::text::Style;
 
 /// A run of two kernels, of which the second has `cycles`.
 fn run(cycles: u64, hits: u64, configuration: &str) -> RunFolder {

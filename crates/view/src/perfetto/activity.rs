@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use warpshard_report::text::demangled;
+use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, CtaSpan, SmActivity, WarpChange};
+
 use super::super::RunFolder;
 use super::proto::{Event, Fact, Kind};
 use super::writer::Writer;
-use warpshard_report::text::demangled;
-use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, CtaSpan, SmActivity, WarpChange};
 
 /// Adds the tracks of all units of which something was recorded.
 pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::series::{Fold, Series, ratios};
-use super::{ReadError, RunFolder, timeline_of};
-use proto::{Event, Fact, Kind};
 use warpshard_report::text::demangled;
 use warpshard_report::timeline::Record;
 use warpshard_stats::activity::Activity;
+
+use super::series::{Fold, Series, ratios};
+use super::{ReadError, RunFolder, timeline_of};
+use proto::{Event, Fact, Kind};
 use writer::{Writer, seconds_of_a_cycle};
 
 /// The trace of a run, with what was recorded of its units while it ran.

@@ -5,8 +5,9 @@
 //! jumped met the others there; and a block ends with a branch, an exit, and any instruction that some warp left sideways.
 //! BSSY and BSYNC are of the branch class and end no block: their lanes always go on with the next instruction.
 
-use crate::{CtaProgram, OpClass, StaticInst};
 use warpshard_base::LaneMask;
+
+use crate::{CtaProgram, OpClass, StaticInst};
 
 /// The blocks that a source knows, as a list of the static instructions that start one.
 pub(super) fn known(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {

@@ -1,7 +1,8 @@
 //! What an instruction adds to the length of a phase.
 
-use crate::{OpClass, StaticInst};
 use warpshard_config::machine::OpTiming;
+
+use crate::{OpClass, StaticInst};
 
 /// Latency per instruction class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The thesis's examples, and phases of models and traces alike.
 
+use warpshard_base::LaneMask;
+
 use super::*;
 use crate::{CachePolicy, MemInst, MemKind, RegisterSets, StreamBuilder};
-use warpshard_base::LaneMask;
 
 const R: u16 = NO_REGISTER;
 

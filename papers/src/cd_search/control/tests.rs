@@ -2,9 +2,9 @@
 
 use warpshard_base::{AppId, KernelIndex};
 use warpshard_control::{Controller, KernelFacts, Peaks};
-use crate::made;
 use warpshard_policy::testing::{Numbers, Scene};
 
+use crate::made;
 use super::*;
 
 const COLUMNS: [&str; 5] = ["warp_instructions", "ctas", "llc_accesses", "llc_hits", "llc_pending_hits"];

@@ -13,9 +13,9 @@ mod task;
 mod tests;
 
 use warpshard_lab::error::TaskError;
-
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
 use classes::Classified;
 use findings::{Alone, Group, Inside, Results};
 use published::{Configuration, Members, Type, applications, of_type, published};

@@ -1,11 +1,11 @@
 //! What the paper states, and its applications.
 
-use warpshard_lab::error::TaskError;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::published::{Published, read};
 
 /// The study's part of the file.

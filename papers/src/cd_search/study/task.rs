@@ -1,12 +1,12 @@
 //! A run of applications that share the GPU, or of one alone.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Override};
 use warpshard_energy::Model;

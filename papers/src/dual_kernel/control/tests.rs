@@ -1,12 +1,13 @@
 //! The rules of the scheme, one by one, with the paper's examples, and what is decided when a kernel arrives.
 
+use warpshard_base::CtaIndex;
+use warpshard_control::{CtaGone, EndedCtas, KernelFacts, Peaks, Resources};
+use warpshard_policy::testing::{Numbers, Scene as Stand};
+
 use super::cost::{Cost, own_cpi};
 use super::victim::{candidates, cost_of, positions, victim};
 use super::*;
-use warpshard_base::CtaIndex;
-use warpshard_control::{CtaGone, EndedCtas, KernelFacts, Peaks, Resources};
 use crate::made;
-use warpshard_policy::testing::{Numbers, Scene as Stand};
 
 const BACKGROUND: KernelIndex = KernelIndex(0);
 const TASK: KernelIndex = KernelIndex(1);

@@ -1,14 +1,13 @@
 //! A cell of the study: what preemption of a benchmark under a scheme cost.
 
 use std::path::Path;
-
-use warpshard_lab::error::TaskError;
-use warpshard_lab::programs::content;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
+use warpshard_lab::programs::content;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_stats::TimelineEntry;
 use warpshard_lab::Task;

@@ -1,11 +1,12 @@
 //! Figures of the runs, beside the thesis': means are over benchmarks, each with the same weight.
 
-use super::figures::{Figures, Point};
-use super::published::{Configuration, Of, Quantity, SCHEMES, Scheme, published};
 use warpshard_report::bars::{Bars, Group as BarGroup};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::Value;
 use warpshard_lab::statistics::mean;
+
+use super::figures::{Figures, Point};
+use super::published::{Configuration, Of, Quantity, SCHEMES, Scheme, published};
 
 /// All runs.
 #[derive(Clone, Debug)]

@@ -15,12 +15,13 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use warpshard_lab::error::TaskError;
 use std::iter;
 use std::sync::Arc;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
 use figures::{Cell, Figures, Point};
 use findings::Results;
 use published::{Benchmark, Configuration, SCHEMES, Scheme, benchmarks, published};

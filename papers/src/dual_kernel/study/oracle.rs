@@ -9,10 +9,10 @@
 //!
 //! A run is deterministic, so the chain is one run, whose decisions at a request follow from what would happen after it.
 
-use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warpshard_lab::error::TaskError;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::Machine;
 use warpshard_stats::{Outcome, TimelineEntry};

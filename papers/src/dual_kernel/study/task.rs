@@ -4,8 +4,6 @@
 //! other; the rest of a window is for the task to end and the benchmark to recover. While a kernel runs that few of them hit, further ones arrive, each in
 //! a run of its own (`strata.rs`).
 
-use warpshard_lab::error::TaskError;
-use warpshard_lab::programs::content;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -13,15 +11,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
+use warpshard_lab::programs::content;
 use warpshard_base::{Cycle, Rng};
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_control::Controller;
 use warpshard_program::Program;
 use warpshard_workload::{Part, Workload, mix};
-use crate::dual_kernel::control::CTA_NUMBERS;
 use warpshard_lab::Task;
 
+use crate::dual_kernel::control::CTA_NUMBERS;
 use super::published::{Benchmark, Configuration, Scheme, published};
 use super::strata::within;
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use warpshard_stats::TimelineEntry;
+
 use super::cell::{Counts, Seen, counts};
 use super::*;
-use warpshard_stats::TimelineEntry;
 
 fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> TimelineEntry {
     TimelineEntry { cycle, controller: "dual_kernel".into(), sm, name, value: Some(value), reason: String::new() }

@@ -6,18 +6,17 @@
 //! applications need long to fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured
 //! between two cycles.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
 use warpshard_chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_workload::Workload;
 use warpshard_report::metrics::cpu_cores;
 use warpshard_stats::{ComponentStats, IntervalRow, Outcome};
-
 use warpshard_lab::Task;
 
 use super::options::HeteroOptions;

@@ -20,6 +20,7 @@ mod warps;
 
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
 use measure::Measurement;
 use options::HeteroOptions;
 use published::{Finding, directions};

@@ -1,7 +1,6 @@
 //! What the user may choose: lengths of runs, and changes to the machine.
 
 use warpshard_config::Override;
-
 use warpshard_lab::request::Request;
 
 use super::published::{Lengths, directions};

@@ -1,13 +1,14 @@
 //! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in one point each.
 
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
+
 use super::measure::{Measured, measure};
 use super::published::{compare, directions};
 use super::results::Results;
 use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY, LIGHT, STREAM, Setup, all_setups};
 use super::{HeteroOptions, findings, report};
-use warpshard_lab::output::StudyOutput;
-use warpshard_lab::request::Request;
-use warpshard_lab::verdict::Verdict;
 
 /// How a made-up chip differs from the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]

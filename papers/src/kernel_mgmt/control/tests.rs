@@ -2,9 +2,9 @@
 
 use warpshard_base::{AppId, KernelIndex, SmId};
 use warpshard_control::{Controller, EventKind, KernelFacts, Peaks};
-use crate::made;
 use warpshard_policy::testing::{Numbers, Scene};
 
+use crate::made;
 use super::categories::tests::{SM, kernel};
 
 const OF_SM: [&str; 11] = [

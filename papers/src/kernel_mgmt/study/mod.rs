@@ -15,12 +15,13 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use warpshard_lab::error::TaskError;
 use std::collections::BTreeSet;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
 use findings::{Group, Profiled, Results};
 use published::{Input, kernel, kernels, published};
 use task::{Occupancy, Run, Scheme, Taken, occupancy};

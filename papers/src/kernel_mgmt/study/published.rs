@@ -1,12 +1,12 @@
 //! What the paper states, and its kernels.
 
-use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::published::{Published, read};
 
 /// The study's part of the file.

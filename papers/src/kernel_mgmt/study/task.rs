@@ -1,12 +1,12 @@
 //! A run of kernels that share the GPU, or of one alone.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
 use warpshard_base::KernelIndex;
 use warpshard_chip::{RunOptions, facts, simulate};
 use warpshard_config::{Loaded, Machine, Override};

@@ -1,8 +1,9 @@
 //! The groups, and figures of hand-made runs.
 
+use warpshard_lab::Task;
+
 use super::published::{Quantity, Type};
 use super::*;
-use warpshard_lab::Task;
 
 #[test]
 fn groups_are_those_of_the_paper() {

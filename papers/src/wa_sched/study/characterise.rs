@@ -6,9 +6,9 @@
 //! kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the optimum is the most, else
 //! C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
 
-use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
+use warpshard_lab::error::TaskError;
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};

@@ -4,13 +4,13 @@
 //! Each pair of `programs/sharing/add.toml` and `stream.toml` runs alone, one after the other (left over), and interleaved. The efficiency is the
 //! speed-up of interleaving over the greatest that is possible, where the shorter kernel costs nothing. Cycles are shown at the thesis' clock.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::machine::Sharing;
 use warpshard_config::{Loaded, Override};
@@ -18,7 +18,6 @@ use warpshard_program::Program;
 use warpshard_workload::{Part, mix};
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::metrics::Totals;
-
 use warpshard_lab::Task;
 use warpshard_lab::published::{Claim, Published, read};
 use warpshard_lab::request::Request;

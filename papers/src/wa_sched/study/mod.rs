@@ -11,15 +11,14 @@ pub(super) mod phase_aware;
 pub(super) mod interleave;
 mod tail;
 
-use warpshard_lab::error::TaskError;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_base::CtaIndex;
 use warpshard_chip::occupancies;
-
 use warpshard_lab::output::StudyError;
 use warpshard_lab::Lab;
 use warpshard_lab::job::Job;

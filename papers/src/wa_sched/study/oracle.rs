@@ -3,18 +3,17 @@
 //! It is what controllers that search for a limit at run time are compared with. A policy or warp order of the user is one more
 //! column: the same limits, set by the machine, with the policy attached.
 
-use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
+use warpshard_lab::error::TaskError;
 use warpshard_chip::occupancies;
-
 use warpshard_report::plot::{Form, Plot, Series};
-
 use warpshard_lab::job::Job;
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::percent_over;
-use super::optimum;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
+use super::optimum;
 
 /// An increase that counts (Section 4.3.3.2 of the thesis).
 const STEP: f64 = 0.02;

@@ -8,12 +8,12 @@
 //!
 //! A few kernels of short grids also run to their end, which shows the error of extrapolating.
 
-use warpshard_lab::error::TaskError;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_report::bars::{Bars, Group};
 use warpshard_lab::job::{Job, Run};
 use warpshard_lab::output::StudyOutput;

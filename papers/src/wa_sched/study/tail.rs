@@ -4,9 +4,9 @@
 //! In: runs in which the policy `probe` records the resident warps of core 0. Out: per kernel and order the share of time with fewer
 //! warps than the core holds, and a plot over time.
 
-use warpshard_lab::error::TaskError;
 use serde::Deserialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::job::Job;
 use warpshard_lab::output::{PlotNames, StudyOutput};

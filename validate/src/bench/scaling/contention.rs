@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use warpshard_base::UnitId;
 use warpshard_chip::host::{RecordedEpoch, Recording};
-
 use warpshard_lab::statistics::median;
 
 /// Steps by another worker than the owner that a median needs, at least.

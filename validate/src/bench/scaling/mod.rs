@@ -9,13 +9,12 @@ use std::sync::Arc;
 use warpshard_chip::host::{HostTimes, LONG, RecordedEpoch, Recording, barrier_nanos};
 use warpshard_chip::{RunOptions, RunResult, simulate};
 use warpshard_config::Machine;
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::statistics::median;
 use warpshard_stats::HostFacts;
 use warpshard_workload::Workload;
 
 use super::sizes;
-use warpshard_lab::output::{StudyError, StudyOutput};
-use warpshard_lab::statistics::median;
-
 use contention::Contention;
 use replay::{Host, Link, Recorded};
 

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use warpshard_state::{Reader, StateError, Writer};
-
 use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard_config::machine::{Dispatch, Sharing, Switch, UnderWay};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
+use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 
 use super::super::capacity::Capacity;

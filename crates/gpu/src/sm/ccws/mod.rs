@@ -26,7 +26,6 @@ use warpshard_workload::{CachePolicy, MemKind, MemSpace, StaticInst};
 
 use super::core::{NOBODY, Warps};
 use super::l1::L1;
-
 use lines::Lines;
 use score::Scores;
 use victims::Victims;

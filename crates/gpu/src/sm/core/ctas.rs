@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::occupancy::CtaNeeds;
 use warpshard_base::{Cycle, KernelIndex};
 use warpshard_config::machine::{Allocation, Sm as Spec};
 use warpshard_protocol::CtaLaunch;
 use warpshard_workload::{CtaProgram, StaticInst};
 
 use super::ranges::{Place, Space};
+use crate::occupancy::CtaNeeds;
 
 /// A resident CTA.
 #[derive(Clone, Debug, warpshard_state::State)]

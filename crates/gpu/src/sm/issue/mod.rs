@@ -19,7 +19,6 @@ use super::observers::Observers;
 use super::operands::{IssuedInst, Operands};
 use super::phases::NO_PHASES;
 use super::stall::StallReason;
-
 use sched::{AnyOrder, Conditions, TwoLevel, View};
 use stall::{Spans, row_of, stall_reason};
 

@@ -14,7 +14,6 @@ use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
 
 use super::coalesce::Access;
 use super::net::Reply;
-
 use bank_heads::BankHeads;
 pub(super) use look_up::Served;
 pub(super) use requester::Requester;

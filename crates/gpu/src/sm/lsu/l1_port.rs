@@ -1,6 +1,5 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use crate::occupancy::resident_ctas;
 use warpshard_mem::cache::{Answer, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
@@ -13,6 +12,7 @@ use super::super::observers::Observers;
 use super::Lsu;
 use super::loads::Loads;
 use super::token::Token;
+use crate::occupancy::resident_ctas;
 
 impl Lsu {
     /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.

@@ -36,7 +36,6 @@ use super::operands::Operands;
 use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
-
 use blocked::Waits;
 use contexts::{Contexts, Part};
 use loads::Loads;

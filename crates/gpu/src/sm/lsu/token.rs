@@ -3,8 +3,9 @@
 //! In: what a reply will be for. Out: a number that means nothing to the network and the slices. This is the only place that knows the bits:
 //! two for what the reply is for, the others for whom.
 
-use super::super::l1::Requester;
 use warpshard_protocol::OWN_PAGE;
+
+use super::super::l1::Requester;
 
 /// What the reply to a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

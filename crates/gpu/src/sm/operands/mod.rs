@@ -17,7 +17,6 @@ use warpshard_workload::NO_REGISTER;
 use super::MAX_SCHEDULERS;
 use super::core::{NOBODY, is_in};
 use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
-
 use queue::{IssueQueue, RANK};
 
 pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};

@@ -1,8 +1,9 @@
 //! Fixed-latency instructions: dependent and independent chains, schedulers, banks, result buses, fetch.
 
+use warpshard_config::machine::WarpOrder;
+
 use super::*;
 use crate::test_machine::test_machine;
-use warpshard_config::machine::WarpOrder;
 
 /// Gaps between consecutive issues.
 fn gaps(issues: &[u64]) -> Vec<u64> {

@@ -1,10 +1,11 @@
 //! CTAs whose loads go past the L1: which ones, and what of them does.
 
+use warpshard_protocol::Preemption;
+
 use super::preempt::Grid;
 use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
-use warpshard_protocol::Preemption;
 
 /// Loads of a CTA.
 const LOADS: u64 = 8;

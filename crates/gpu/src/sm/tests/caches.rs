@@ -1,8 +1,9 @@
 //! Effects of replacement policies and prefetchers of the L1 on whole programs.
 
+use warpshard_config::machine::{Prefetch, Replacement};
+
 use super::*;
 use crate::test_machine::test_machine;
-use warpshard_config::machine::{Prefetch, Replacement};
 
 /// A machine with an L1 of one set of 16 ways.
 fn small(replacement: Replacement) -> Machine {

@@ -1,9 +1,10 @@
 //! CCWS in an SM: what counts as lost locality, and whose loads wait for it.
 
+use warpshard_config::machine::{Allocate, Ccws};
+
 use super::*;
 use crate::sm::CcwsCounters;
 use crate::test_machine::test_machine;
-use warpshard_config::machine::{Allocate, Ccws};
 
 /// An L1 of one line, which every other line that is read takes.
 fn one_line(allocate: Allocate, k_throttle: u32) -> Machine {

@@ -1,10 +1,11 @@
 //! Loads, stores, atomics and shared memory against a memory of fixed latency.
 
-use super::*;
-use crate::test_machine::{kernel_info, test_machine};
 use warpshard_base::Addr;
 use warpshard_config::machine::{Machine, WriteMiss, WritePolicy};
 use warpshard_protocol::MemOp;
+
+use super::*;
+use crate::test_machine::{kernel_info, test_machine};
 
 fn load(dst: u16, src: &[u16]) -> StaticInst {
     mem(MemKind::Load, MemSpace::Global, dst, src)

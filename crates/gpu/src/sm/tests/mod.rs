@@ -18,18 +18,18 @@ mod warp_states;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use warpshard_state::{Reader, StateError, Writer};
-
-use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
 use warpshard_base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use warpshard_config::machine::Machine;
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
+use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{
     Application, CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
     StaticInst, StreamBuilder, Workload,
 };
+
+use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
 
 pub(super) const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),

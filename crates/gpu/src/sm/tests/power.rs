@@ -1,9 +1,10 @@
 //! Power states: standing still, being quiet, and turning off and on.
 
+use warpshard_protocol::{EventKind, PowerState};
+
 use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
-use warpshard_protocol::{EventKind, PowerState};
 
 /// Each warp loads a line and adds to what it loaded.
 fn loads(warps: usize) -> Arc<CtaProgram> {

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::random::{machines, program};
-use super::*;
-use crate::sm::SmDecision;
-use crate::test_machine::{kernel_info, test_machine};
 use warpshard_base::Rng;
 use warpshard_config::machine::{Allocation, Switch, UnderWay};
 use warpshard_protocol::{Preemption, SmProgress, WarpContext};
 use warpshard_workload::WarpStream;
+
+use super::random::{machines, program};
+use super::*;
+use crate::sm::SmDecision;
+use crate::test_machine::{kernel_info, test_machine};
 
 /// CTAs of a run.
 const CTAS: u32 = 5;

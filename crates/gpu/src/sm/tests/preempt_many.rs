@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use super::preempt::{Grid, switching};
-use super::*;
-use crate::sm::SmDecision;
-use crate::test_machine::kernel_info;
 use warpshard_base::{AppId, Rng};
 use warpshard_config::machine::Allocation;
 use warpshard_protocol::{Preemption, SmProgress};
 use warpshard_workload::Application;
+
+use super::preempt::{Grid, switching};
+use super::*;
+use crate::sm::SmDecision;
+use crate::test_machine::kernel_info;
 
 /// Sequences, over all machines.
 const SEQUENCES: u64 = 100_000;

@@ -1,11 +1,12 @@
 //! Random programs: skipping, cutting into calls, and the sums that must hold.
 
+use warpshard_base::Rng;
+use warpshard_config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
+
 use super::super::stall::StallReason;
 use super::*;
 use crate::sm::{CcwsCounters, TextureCounters};
 use crate::test_machine::{kernel_info, test_machine};
-use warpshard_base::Rng;
-use warpshard_config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
 
 /// A random CTA of `warps` warps; every warp passes the same number of barriers.
 pub(super) fn program(rng: &mut Rng, warps: usize) -> Arc<CtaProgram> {

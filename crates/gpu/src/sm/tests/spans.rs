@@ -1,9 +1,10 @@
 //! Spans in which stages can only try again: they are passed over, and count what stepping every cycle counts.
 
+use warpshard_config::machine::Cache;
+
 use super::*;
 use crate::sm::SmCounters;
 use crate::test_machine::test_machine;
-use warpshard_config::machine::Cache;
 
 /// A way to block an SM, and the counter of the cycles or attempts in which it is blocked so.
 struct Blocked {

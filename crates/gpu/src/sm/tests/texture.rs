@@ -1,9 +1,10 @@
 //! Loads of textures against a memory of fixed latency.
 
-use super::*;
-use crate::test_machine::{kernel_info, test_machine};
 use warpshard_base::Addr;
 use warpshard_config::machine::TextureCache;
+
+use super::*;
+use crate::test_machine::{kernel_info, test_machine};
 
 fn load(dst: u16, src: &[u16]) -> StaticInst {
     mem(MemKind::Load, MemSpace::Texture, dst, src)

@@ -1,9 +1,10 @@
 //! The states of warps add up to the resident warps, do not depend on skipping, and say what a kernel waits for.
 
+use warpshard_stats::Counters;
+
 use super::*;
 use crate::sm::WarpStateCounters;
 use crate::test_machine::test_machine;
-use warpshard_stats::Counters;
 
 fn states(program: &Arc<CtaProgram>, skip: bool, epoch: u64) -> (WarpStateCounters, u64) {
     let mut machine = test_machine();

@@ -12,7 +12,6 @@ use warpshard_config::machine::{CoreStyle, Sm as Spec};
 use super::kinds::{ALL_KINDS, KINDS, MAX_PLACES, UnitKind, places, routes};
 use super::operands::{FIXED_LATENCY, IssuedTable, Operands, StageRegisters};
 use super::writeback::{AFTER_UNIT, Completion, Wheel};
-
 use completions::Completions;
 
 /// The fixed-latency units and the result buses.

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::cache::{Lookup, TagArray};
 use warpshard_base::{Addr, LINE_BYTES, SectorMask};
 use warpshard_config::Machine;
 use warpshard_config::machine::{Cache, Replacement, SetIndex};
+
+use crate::cache::{Lookup, TagArray};
 
 const POLICIES: [Replacement; 4] = [Replacement::Lru, Replacement::Fifo, Replacement::Random, Replacement::Srrip];
 const ONE: SectorMask = SectorMask(1);

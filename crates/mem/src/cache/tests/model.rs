@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::cache::{Lookup, TagArray};
 use warpshard_base::{Addr, SectorMask};
 use warpshard_config::machine::{Cache, SetIndex};
 
 use super::llc;
+use crate::cache::{Lookup, TagArray};
 
 /// A sector of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,12 +1,12 @@
 //! The effects of a command on timers, rows, requests and counters.
 
-use crate::dram::standard::Command;
 use warpshard_base::Cycle;
 
 use super::page::{self, Row};
 use super::pick::column;
 use super::queue::{Entry, Place};
 use super::{Controller, Done, Issued};
+use crate::dram::standard::Command;
 
 impl Controller {
     /// A command for a request that waits in the queue of the present direction.

@@ -1,11 +1,10 @@
 //! The selection of a command for a slot of the command bus.
 
-use crate::dram::order;
-use crate::dram::standard::Command;
-
 use super::queue::{Place, Queue};
 use super::refresh::{self, Rows, Step};
 use super::{Controller, Drain};
+use crate::dram::order;
+use crate::dram::standard::Command;
 
 /// A command that could go out.
 #[derive(Clone, Copy, Debug)]

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::dram::standard::STANDARDS;
 use warpshard_base::Cycle;
 
 use super::*;
+use crate::dram::standard::STANDARDS;
 
 /// Pushes each access as early as it may, ticks every cycle or only where something happens, and returns what finished.
 fn play(controller: &mut Controller, load: &[(u64, Access)], every: bool) -> Vec<Done> {

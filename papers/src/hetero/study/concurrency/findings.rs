@@ -1,5 +1,7 @@
 //! Ours for every published result of Section 6.
 
+use warpshard_lab::statistics::{harmonic_mean, mean};
+
 use super::super::published::GpuType;
 use super::super::published::{Finding, Margins, concurrency};
 use super::job::Measured;
@@ -8,7 +10,6 @@ use super::results::{Gain, Results, percent};
 use super::scheme::{LIMITS, Scheme, System};
 use super::span::Total;
 use super::tables::{alphas, negligible, relative_oss};
-use warpshard_lab::statistics::{harmonic_mean, mean};
 
 const BAL1: Scheme = Scheme::CmBal(1);
 

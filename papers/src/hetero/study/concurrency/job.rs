@@ -3,21 +3,21 @@
 //! A GPU application that has ended begins again: the paper states how long it is measured and not what follows, and CPU applications
 //! are to run with it all the time.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use warpshard_lab::error::TaskError;
 use warpshard_base::KernelIndex;
 use warpshard_chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_workload::{Command, Workload};
 use warpshard_stats::{Outcome, TimelineEntry};
+use warpshard_lab::Task;
 
 use super::scheme::{Scheme, System};
 use super::span::{Counts, Goals, STEP, Span, Total};
-use warpshard_lab::Task;
 
 /// Times that a GPU application is begun, at most; more than the longest run needs.
 const PASSES: usize = 200;

@@ -24,10 +24,10 @@ mod tests;
 use std::collections::BTreeSet;
 
 use warpshard_config::Override;
-
 use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
+
 use super::published::{PaperLengths, compare, concurrency};
 use job::{Cpus, Job, JobTask, Lengths};
 use pairs::Pair;

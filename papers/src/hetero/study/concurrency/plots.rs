@@ -1,15 +1,16 @@
 //! The plots: gains by kind of workload, overall speed-ups, fixed limits, metrics, and limits of warps over time.
 
-use super::pairs::{Pair, kinds};
-use super::results::Results;
-use super::scheme::{LIMITS, Scheme, System};
-use super::span::Total;
-use super::tables::{alphas, negligible, relative_oss};
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::output::PlotNames;
 use warpshard_lab::statistics::{harmonic_mean, mean};
+
+use super::pairs::{Pair, kinds};
+use super::results::Results;
+use super::scheme::{LIMITS, Scheme, System};
+use super::span::Total;
+use super::tables::{alphas, negligible, relative_oss};
 
 /// What Figures 16 and 17 compare, as many as a chart can show.
 const SHOWN: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];

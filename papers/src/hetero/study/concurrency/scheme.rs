@@ -1,10 +1,10 @@
 //! What is compared: the schemes that limit the GPU's concurrency, and the systems that they are tried on.
 
-use warpshard_lab::error::TaskError;
 use std::fmt;
 
 use serde::Serialize;
 
+use warpshard_lab::error::TaskError;
 use warpshard_control::Controller;
 
 use super::super::published::concurrency;

@@ -1,5 +1,8 @@
 //! The tables: the baseline, gains by kind of workload, their metrics, overall speed-ups, other systems, and all runs.
 
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::statistics::{harmonic_mean, mean};
+
 use super::super::published::{applications, concurrency};
 use super::job::{Cpus, Measured};
 use super::metrics::overall;
@@ -8,8 +11,6 @@ use super::results::{Gain, Results, percent};
 use super::runs::{gpu_alone, together, without_gpu};
 use super::scheme::{ELSEWHERE, SYSTEMS, Scheme, System};
 use super::span::Total;
-use warpshard_lab::output::StudyOutput;
-use warpshard_lab::statistics::{harmonic_mean, mean};
 
 /// Adds all tables.
 pub(super) fn add(results: &Results, output: &mut StudyOutput) {

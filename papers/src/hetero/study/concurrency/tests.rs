@@ -1,6 +1,12 @@
 //! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in a point each; and, tiny,
 //! a study in parts and as a whole on the simulator.
 
+use warpshard_report::ResultFile;
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::Lab;
+use warpshard_lab::request::Request;
+use warpshard_lab::verdict::Verdict;
+
 use super::super::published::GpuType;
 use super::findings::findings;
 use super::job::{Cpus, Job, Measured};
@@ -9,12 +15,7 @@ use super::results::Results;
 use super::scheme::{Scheme, System, schemes};
 use super::span::{Core, Counts, STEP, Total};
 use super::{ConcurrencyOptions, jobs, report, run};
-use warpshard_report::ResultFile;
-use warpshard_lab::output::StudyOutput;
 use crate::hetero::study::published::{compare, concurrency};
-use warpshard_lab::Lab;
-use warpshard_lab::request::Request;
-use warpshard_lab::verdict::Verdict;
 
 /// How a made-up chip differs from the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]

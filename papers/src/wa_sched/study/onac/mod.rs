@@ -13,15 +13,14 @@ mod point;
 mod published;
 mod show;
 
-use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::job::{Job, Row, Run};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::request::Request;
 
 use super::{CoreType, Grid, Kernel, StudyError, Thesis, library};
-
 use detect::{Detection, waves_after, whole};
 use oracle::{CORES, Curve};
 use point::{Point, Relative};

@@ -3,9 +3,9 @@
 //! Some numbers are run for every kernel; between the two of them that enclose the threshold the least one is found by
 //! bisection. That is correct where no larger number falls below the threshold again, which is checked on all that was run.
 
-use warpshard_lab::error::TaskError;
 use rayon::prelude::*;
 
+use warpshard_lab::error::TaskError;
 use warpshard_lab::job::Row;
 
 use super::published::published;

@@ -7,8 +7,8 @@ use warpshard_lab::output::{PlotNames, StudyOutput};
 use warpshard_lab::published::Value;
 use warpshard_lab::statistics::mean;
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
-use crate::wa_sched::study::CoreType;
 
+use crate::wa_sched::study::CoreType;
 use super::oracle::CORES;
 use super::point::{Point, Relative};
 use super::published::{Of, Quantity, Scheme, published};
