@@ -132,7 +132,7 @@ pub const STUDIES: &[Study] = &[
         machine: "h100",
         takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Length, StudyOption::Only],
         otherwise: "it runs the programs that were measured, with their inputs",
-        sweeps: &["clocks.core"],
+        sweeps: &["clocks.core", "clocks.noc"],
         run: silicon::study,
     },
     Study {

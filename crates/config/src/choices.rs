@@ -257,6 +257,22 @@ choices! {
 }
 
 choices! {
+    /// Where loads of system scope look.
+    SystemLoads {
+        Cached = "cached": "in the L1, as other loads (Accel-Sim)",
+        Bypass = "bypass": "in the LLC, past the L1 (hardware)",
+    }
+}
+
+choices! {
+    /// How banks are mixed with rows.
+    BankHash {
+        Plain = "plain": "as the mapping places them",
+        Permuted = "permuted": "exclusive or of banks and bank groups with the row (Zhang, Zhu and Zhang, MICRO 2000)",
+    }
+}
+
+choices! {
     /// What happens to an open row.
     DramPage {
         Open = "open": "it stays open until another row of its bank is requested",

@@ -4,8 +4,8 @@ use warpshard_base::Frequency;
 use warpshard_device::standard::{CommandBus, Organisation, Standard, StandardError, Timing, period_ps};
 use warpshard_protocol::AddressMap;
 
-pub use super::choices::DramPage;
 use super::choices::DramScheduler;
+pub use super::choices::{BankHash, DramPage};
 
 /// A DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -156,6 +156,8 @@ pub struct DramControl {
     pub standard: Option<&'static Standard>,
     /// The order of address fields within a partition, highest first.
     pub mapping: String,
+    /// How banks are mixed with rows.
+    pub bank_hash: BankHash,
     /// Column commands to an open row after which its requests lose their advantage; 0 for no limit.
     pub row_hit_cap: u32,
     /// Cycles (command clock) after which the oldest request goes before all others; 0 for no limit.

@@ -7,7 +7,7 @@ use warpshard_protocol::AddressMap;
 pub use super::cache::Cache;
 pub use super::choices::{
     Allocate, Allocation, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch,
-    Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
+    SystemLoads, Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -341,6 +341,8 @@ pub struct L1 {
     pub write_ratio: u32,
     /// Whether the L1 is invalidated when a kernel starts.
     pub flush_at_kernel: bool,
+    /// Where loads of system scope (`.STRONG.SYS`, volatile) look.
+    pub system_loads: SystemLoads,
     /// What is fetched before a load asks for it.
     pub prefetch: Prefetch,
     /// How many lines or strides ahead.

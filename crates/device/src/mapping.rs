@@ -79,6 +79,8 @@ pub struct Mapping {
     /// Address bits that the fields cover, and bits of the row.
     bits: u32,
     row_bits: u32,
+    /// Whether the row permutes the banks.
+    permuted: bool,
 }
 
 /// Adjacent address bits of one field.
@@ -165,7 +167,14 @@ impl Mapping {
             }
             shift += width;
         }
-        Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row) })
+        Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row), permuted: false })
+    }
+
+    /// The same with banks and bank groups mixed with the row by exclusive or, so that rows a power of two apart lie in different banks (Zhang, Zhu
+    /// and Zhang, "A permutation-based page interleaving scheme", MICRO 2000; there the lowest bits of the row take part, here all).
+    #[must_use]
+    pub fn permuted(self, permuted: bool) -> Self {
+        Self { permuted, ..self }
     }
 
     /// Where an address lies; bits above the highest field are ignored.
@@ -177,10 +186,17 @@ impl Mapping {
             fields[piece.field as usize] |= bits << piece.at;
         }
         let field = |field: Field| fields[field as usize];
+        let (row, mut group, mut bank) = (field(Field::Row), field(Field::Group), field(Field::Bank));
+        if self.permuted {
+            let (groups, banks) = (self.organisation.bank_groups.trailing_zeros(), self.organisation.banks.trailing_zeros());
+            let mixed = fold(row, groups + banks);
+            group ^= mixed & ((1 << groups) - 1);
+            bank ^= mixed >> groups;
+        }
         Place {
             channel: field(Field::Channel),
-            bank: self.organisation.bank(field(Field::PseudoChannel), field(Field::Group), field(Field::Bank)) as u8,
-            row: field(Field::Row),
+            bank: self.organisation.bank(field(Field::PseudoChannel), group, bank) as u8,
+            row,
             column: field(Field::Column),
         }
     }
@@ -192,6 +208,19 @@ impl Mapping {
         let place = self.locate(addr);
         Place { row: place.row | ((addr.0 >> self.bits) as u32) << self.row_bits, ..place }
     }
+}
+
+/// The exclusive or of a number's parts of `width` bits each.
+fn fold(mut number: u32, width: u32) -> u32 {
+    if width == 0 {
+        return 0;
+    }
+    let mut folded = 0;
+    while number != 0 {
+        folded ^= number & ((1 << width) - 1);
+        number >>= width;
+    }
+    folded
 }
 
 #[cfg(test)]
@@ -224,6 +253,20 @@ mod tests {
             let places: BTreeSet<_> = (5..32).map(|i| (bit(i).channel, bit(i).bank, bit(i).row, bit(i).column)).collect();
             assert_eq!(places.len(), 2 + 5 + 15 + 5, "{text}");
         }
+    }
+
+    #[test]
+    fn rows_a_power_of_two_apart_lie_in_different_banks_where_the_row_permutes_them() {
+        let plain = mapping("RoBaCoBgPcCo1", "hbm3-5600", 1).unwrap();
+        let map = plain.clone().permuted(true);
+        let row = 1u64 << 15;
+        for shift in 0..12 {
+            let banks = |map: &Mapping| (0..16u64).map(|i| map.locate(Addr(i * row << shift)).bank).collect::<BTreeSet<_>>().len();
+            assert_eq!(banks(&plain), 1);
+            assert!(banks(&map) >= 8, "rows 2^{shift} apart");
+        }
+        let places: BTreeSet<_> = (0..1 << 15).map(|i| map.locate(Addr(i * 32 + (row << 4)))).map(|p| (p.bank, p.row, p.column)).collect();
+        assert_eq!(places.len(), 1 << 15, "every burst has a place of its own");
     }
 
     #[test]

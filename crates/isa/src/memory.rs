@@ -72,7 +72,12 @@ impl MemRow {
             MemKind::Load => matches!(self.space, MemSpace::Global | MemSpace::Local) && has("STRONG") && has("GPU"),
             MemKind::Store => false,
         };
-        let cache = if beyond_l1 { CachePolicy::Global } else { CachePolicy::All };
+        let system = self.kind == MemKind::Load && has("STRONG") && has("SYS");
+        let cache = match (beyond_l1, system) {
+            (true, _) => CachePolicy::Global,
+            (false, true) => CachePolicy::System,
+            (false, false) => CachePolicy::All,
+        };
         MemInst { space: self.space, kind: self.kind, width: width_of(mnemonic), cache }
     }
 }
@@ -131,7 +136,7 @@ mod tests {
     fn strong_loads_and_atomics_go_round_the_l1() {
         let access = |opcode: &str, mnemonic: &str| CORE.iter().find(|r| r.name == opcode).unwrap().access(mnemonic);
         assert_eq!(access("LDG", "LDG.E.64.STRONG.GPU").cache, CachePolicy::Global);
-        assert_eq!(access("LDG", "LDG.E.STRONG.SYS").cache, CachePolicy::All);
+        assert_eq!(access("LDG", "LDG.E.STRONG.SYS").cache, CachePolicy::System);
         assert_eq!(access("RED", "RED.E.ADD").cache, CachePolicy::Global);
         assert_eq!(access("ATOMS", "ATOMS.ADD").cache, CachePolicy::All);
     }

@@ -76,6 +76,8 @@ pub enum CachePolicy {
     All,
     /// LLC only (`.STRONG.GPU`, atomics).
     Global,
+    /// What the machine says (`.STRONG.SYS`: volatile loads): `gpu.sm.l1.system_loads`.
+    System,
 }
 
 /// The memory side of an instruction.

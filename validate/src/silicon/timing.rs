@@ -74,8 +74,13 @@ impl Timing<'_> {
     /// The machine at a clock of its SMs, in the GPU's steps.
     fn machine(&self, clock: f64) -> Result<Loaded, TaskError> {
         let megahertz = (clock / STEP).round() * STEP / 1e6;
-        let overrides = self.overrides.iter().map(|(key, value)| Override::new(key, value));
-        let overrides: Vec<Override> = [Override::new("clocks.core", &format!("{megahertz} MHz"))].into_iter().chain(overrides).collect();
+        let overrides: Vec<Override> = self.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
+        let clocks = self.catalogue.machine(self.machine, &overrides)?.machine.clocks;
+        // The network's clock keeps its ratio to the SMs'; what the measured one has is not known.
+        let noc = megahertz * clocks.noc.0 as f64 / clocks.core.0 as f64;
+        let clocks =
+            [("clocks.core", megahertz), ("clocks.noc", noc)].map(|(key, megahertz)| Override::new(key, &format!("{megahertz} MHz")));
+        let overrides: Vec<Override> = clocks.into_iter().chain(overrides).collect();
         self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)
     }
 }

@@ -3,7 +3,7 @@
 use warpshard_device::standard::{STANDARDS, Standard};
 
 use super::super::choices::Words;
-use super::super::dram::{DramControl, DramPage};
+use super::super::dram::{BankHash, DramControl, DramPage};
 use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
 use super::declaration::{Field, Key, key};
@@ -96,6 +96,7 @@ pub(super) const KEYS: &[Key] = &[
     .default("\"machine\""),
     control_key!("mapping", Kind::Text, "The bits of an address without its partition bits, as fields of the device from the highest to the lowest: Ro (row), Ba (bank), Bg (bank group), Pc (pseudo channel), Co (column); a number behind a field takes so many of its bits.", mapping)
         .default("\"RoBaCoBgPcCo1\""),
+    control_key!("bank_hash", Kind::Choice(BankHash::WORDS), "How banks are mixed with rows.", bank_hash).default("\"plain\""),
     key!("mem.dram.scheduler", Kind::Choice(DramScheduler::WORDS), "The order in which requests are served.", |m| m.mem.dram.scheduler)
         .option("-gpgpu_dram_scheduler"),
     control_key!("row_hit_cap", Kind::Count(0, 1 << 20), "Column commands to an open row after which its requests lose their advantage; 0 for no limit.", row_hit_cap)

@@ -1,7 +1,7 @@
 //! Keys of the memory side of an SM: shared memory, the load/store unit and the L1 data cache.
 
 use super::super::choices::Words;
-use super::super::machine::{Cache, Machine, Prefetch, UnifiedL1};
+use super::super::machine::{Cache, Machine, Prefetch, SystemLoads, UnifiedL1};
 use super::super::value::Kind;
 use super::cache::cache_keys;
 use super::declaration::{Field, Key, key};
@@ -50,6 +50,12 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_l1_cache_write_ratio"),
     key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
         .option("-gpgpu_flush_l1_cache"),
+    key!("gpu.sm.l1.system_loads", Kind::Choice(SystemLoads::WORDS), "Where loads of system scope (`.STRONG.SYS`) look.", |m| m
+        .gpu
+        .sm
+        .l1
+        .system_loads)
+    .default("\"cached\""),
     key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
         .default("\"none\""),
     key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines or strides ahead of a load is prefetched.", |m| m

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYTES};
-use warpshard_config::dram::DramControl;
+use warpshard_config::dram::{BankHash, DramControl};
 use warpshard_config::machine::{DramScheduler, Mem};
 use warpshard_protocol::AddressMap;
 use warpshard_stats::Latencies;
@@ -76,6 +76,7 @@ impl CommandChannel {
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
         let mapping = Mapping::parse(&control.mapping, &standard.organisation, 1).unwrap_or_else(|error| panic!("{partition}: {error}"));
+        let mapping = mapping.permuted(control.bank_hash == BankHash::Permuted);
         let queue = control.read_queue + control.write_queue;
         // A place in DRAM is given back with its answer, so that this many requests are under way at once.
         let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;

@@ -231,7 +231,7 @@ impl Ccws {
 fn is_load(inst: &StaticInst, texture_cache: bool) -> bool {
     inst.mem.is_some_and(|mem| {
         mem.kind == MemKind::Load
-            && mem.cache == CachePolicy::All
+            && mem.cache != CachePolicy::Global
             && match mem.space {
                 MemSpace::Global | MemSpace::Local | MemSpace::Generic => true,
                 MemSpace::Texture => !texture_cache,

@@ -1,6 +1,7 @@
 //! Entry of an instruction into the unit: its memory space and its accesses.
 
 use warpshard_base::{Addr, LINE_BYTES};
+use warpshard_config::machine::SystemLoads;
 use warpshard_mem::cache;
 use warpshard_protocol::MemOp;
 use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
@@ -110,7 +111,12 @@ impl Lsu {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         // Local memory stays with the L1, which may hold what a thread wrote; so do stores, which change lines that others may read.
         let tagged = mem.kind == MemKind::Load && !local && core.ctas.windows(core.warps.cta[warp]).past_l1;
-        entry.bypass = atomic || tagged || mem.cache == CachePolicy::Global || self.l1.is_none();
+        let beyond = match mem.cache {
+            CachePolicy::All => false,
+            CachePolicy::Global => true,
+            CachePolicy::System => core.spec.l1.system_loads == SystemLoads::Bypass,
+        };
+        entry.bypass = atomic || tagged || beyond || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {
