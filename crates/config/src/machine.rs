@@ -165,8 +165,8 @@ pub struct Sm {
     pub shared_bytes: u32,
     /// Shared memory is allocated to a CTA in multiples of this many bytes.
     pub shared_granularity: u32,
-    /// Bytes of shared memory that a CTA takes beside its own.
-    pub shared_reserved: u32,
+    /// The least shared memory of a CTA, in bytes: what the system reserves, which compilers count where a kernel has shared memory.
+    pub shared_least: u32,
     /// Whether schedulers own their register banks and execution units.
     pub style: CoreStyle,
     /// Warp schedulers; warp slot w belongs to scheduler w % schedulers.
@@ -367,8 +367,9 @@ pub struct UnifiedL1 {
 }
 
 impl UnifiedL1 {
-    /// The bytes that shared memory gets for a kernel whose CTAs need `needed` bytes each, its own and reserved ones, and of which `ctas` fit an SM:
-    /// the smallest size to choose from that holds all of them, and the headroom. `None` where no size does.
+    /// The bytes that shared memory gets for a kernel whose CTAs need `needed` bytes each, and of which `ctas` fit an SM: the smallest size to choose
+    /// from that holds all of them, and the headroom. `own` says whether the kernel has shared memory beside what the system reserves. `None` where
+    /// no size holds them.
     pub fn shared_bytes(&self, own: bool, needed: u32, ctas: u32) -> Option<u32> {
         let all = needed.saturating_mul(ctas);
         let headroom = if own { all.saturating_mul(self.headroom).min(self.headroom_limit) } else { 0 };

@@ -138,8 +138,8 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
     let (burst, _) = machine.mem.dram.burst();
     let spec = &machine.gpu.sm;
     let ctas = resident_ctas(spec, info).unwrap_or(1);
-    let needed = info.shared_bytes + spec.shared_reserved;
-    let shared = spec.l1.unified.as_ref().and_then(|unified| unified.shared_bytes(info.shared_bytes > 0, needed, ctas));
+    let needed = info.shared_bytes.max(spec.shared_least).next_multiple_of(spec.shared_granularity);
+    let shared = spec.l1.unified.as_ref().and_then(|unified| unified.shared_bytes(info.shared_bytes > spec.shared_least, needed, ctas));
     Launch {
         kernel: kernel.name.clone(),
         active: kernel.ended.unwrap_or(outcome.cycles).saturating_sub(kernel.started.unwrap_or_default()),

@@ -28,10 +28,12 @@ pub(super) const KEYS: &[Key] = &[
         .gpu
         .sm
         .shared_granularity),
-    key!("gpu.sm.shared_reserved", Kind::Bytes(0, 1 << 20), "Shared memory that a CTA takes beside its own, for the system.", |m| m
-        .gpu
-        .sm
-        .shared_reserved)
+    key!(
+        "gpu.sm.shared_least",
+        Kind::Bytes(0, 1 << 20),
+        "The least shared memory of a CTA: what the system reserves, which compilers count where a kernel has shared memory of its own.",
+        |m| m.gpu.sm.shared_least
+    )
     .default("\"0 B\""),
     key!("gpu.sm.style", Kind::Choice(CoreStyle::WORDS), "Whether schedulers own their register banks and execution units.", |m| m
         .gpu

@@ -93,9 +93,10 @@ impl Lsu {
     pub(in crate::sm) fn enter_kernel(&mut self, info: &KernelInfo, core: &mut Core, observers: &mut Observers) {
         self.wake(core.now.after(1), core);
         if let (Some(unified), Some(cache), Some(l1)) = (&core.spec.l1.unified, &core.spec.l1.cache, &mut self.l1) {
-            let needed = info.shared_bytes + core.spec.shared_reserved;
+            let least = core.spec.shared_least;
             let ctas = resident_ctas(&core.spec, info).unwrap_or(1);
-            let shared = unified.shared_bytes(info.shared_bytes > 0, needed, ctas).unwrap_or(unified.total_bytes / 2);
+            let shared =
+                unified.shared_bytes(info.shared_bytes > least, info.shared_bytes.max(least), ctas).unwrap_or(unified.total_bytes / 2);
             if l1.divide(cache, unified.total_bytes, shared) {
                 observers.lines_invalidated();
             }
