@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 use warpshard::report::metrics::{self, Totals, Work};
 use warpshard::report::text::Style;
 use warpshard::report::{Destination, csv, energy, json, summary};
-use warpshard::run::{Exit, Finished};
+use warpshard::run::{Exit, Finished, refuse_another};
 use warpshard::stats::{ComponentStats, Counted};
 
 use crate::errors::Failure;
@@ -89,7 +89,10 @@ impl Outcome {
         made.set_item("l1_hit_rate", rate("L1"))?;
         made.set_item("llc_hit_rate", rate("LLC"))?;
         made.set_item("dram_row_hit_rate", rate("DRAM"))?;
-        made.set_item("dram_bytes", level("DRAM").and_then(|level| level.bytes))?;
+        let bytes = level("DRAM").and_then(|level| level.bytes);
+        made.set_item("dram_bytes", bytes)?;
+        let rate = bytes.and_then(|bytes| metrics::per_second(bytes as f64, metrics::counted_seconds(facts, outcome)));
+        made.set_item("dram_bytes_per_second", rate)?;
         made.set_item("joules", spent.as_ref().map(|energy| energy.total()))?;
         made.set_item("mean_watts", spent.as_ref().map(|energy| energy.mean_watts()))?;
         made.set_item("host_seconds", host.simulate_seconds)?;
@@ -125,6 +128,9 @@ impl Outcome {
     fn save(&self, py: Python<'_>, folder: PathBuf, force: bool) -> PyResult<PathBuf> {
         let write = || {
             let destination = Destination::folder(&folder, force)?;
+            if !force {
+                refuse_another(&folder, &self.finished.run_toml, false)?;
+            }
             destination.write(&self.finished.files().0)
         };
         Ok(py.detach(write).map_err(|error| Failure::new(Exit::Output, error))?)

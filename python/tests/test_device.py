@@ -272,3 +272,10 @@ def test_parameters_are_known_from_names_and_sources():
     source = "// __global__ void k(int)\n__global__ void __launch_bounds__(256, 2) k(const float* __restrict__ x,\n size_t n, double a, Pair p, half h) {"
     assert of_source(source, "k") == ["pointer", "integer", "float", None, "float"]
     assert of_source("__global__ void k() {}", "k") == [] and of_source("__global__ void kk(int) {}", "k") is None
+
+
+@pytest.mark.parametrize("machine, arch", [("v100", "sm_70"), ("rtx2060", "sm_75"), ("rtx3070", "sm_86"), ("gtx480", "sm_70"), ("tiny", "sm_70")])
+def test_code_is_compiled_for_what_the_machine_executes(machine, arch):
+    assert ws.Device(machine).arch == arch
+    assert ws.Device(ws.Machine(machine, {"gpu.compute_capability": "9.0"})).arch == "sm_90"
+    assert ws.Device(machine, "sm_80").arch == "sm_80"

@@ -66,6 +66,8 @@ def test_the_summary_agrees_with_the_statistics():
     total, summary = result.stats["total"], result.summary
     assert (summary.cycles, summary.net_cycles, summary.ipc) == (total["cycles"], total["net_cycles"], total["ipc"])
     assert summary.ended_by == result.ended_by == "completed" and summary.machine == "v100"
+    counted = result.stats["counted_until"] / (1e3 * result.stats["core_khz"])
+    assert summary.dram_bytes_per_second == pytest.approx(summary.dram_bytes / counted)
     assert summary.joules == pytest.approx(result.stats["energy"]["joules"])
     assert sum(result.stalls.values()) == pytest.approx(1.0) and 0 < result.stalls["issued"] < 1
     assert result.report.startswith(result.files["summary.txt"].decode()[:20]) and "cycles" in result._repr_html_()
@@ -202,6 +204,16 @@ def test_a_folder_that_holds_other_files_is_refused(tmp_path):
         result.save(tmp_path)
     result.save(tmp_path, force=True)
     assert (tmp_path / "stats.json").read_bytes() == result.files["stats.json"]
+
+
+def test_a_folder_of_another_experiment_is_refused(tmp_path):
+    runs = [ws.simulate("tiny", ws.Model("vecadd", n=n)) for n in (1024, 2048)]
+    runs[0].save(tmp_path)
+    runs[0].save(tmp_path)
+    with pytest.raises(ws.OutputError, match="another experiment: run.workload.parameters.n is 1024 there and 2048 now"):
+        runs[1].save(tmp_path)
+    runs[1].save(tmp_path, force=True)
+    assert (tmp_path / "stats.json").read_bytes() == runs[1].files["stats.json"]
 
 
 def test_what_is_probably_not_intended_is_a_warning():

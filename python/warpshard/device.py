@@ -27,7 +27,8 @@ __all__ = ["Array", "Device", "Kernel", "Launched", "Module"]
 
 Extent = int | Sequence[int]
 
-_ARCHITECTURES = {"v100": "sm_70", "v100-hw": "sm_70", "rtx2060": "sm_75", "rtx3070": "sm_86"}
+# Those that listings can be for.
+_ARCHITECTURES = (70, 75, 80, 86, 90)
 
 
 class Array:
@@ -258,6 +259,15 @@ class Module:
         return f"<Module {self.listing.name}: {', '.join(self.kernels)}>"
 
 
+def _architecture(machine: Machine) -> str:
+    """The best architecture that the machine's GPU executes, by its compute capability; sm_70 where there is none."""
+    capability = machine["gpu.compute_capability"]
+    if capability in (None, "unknown"):
+        return "sm_70"
+    own = int(capability.replace(".", ""))
+    return f"sm_{max((arch for arch in _ARCHITECTURES if arch // 10 == own // 10 and arch <= own), default=70)}"
+
+
 class Device:
     """A device of a machine, in the manner of CuPy and PyCUDA:
 
@@ -279,7 +289,7 @@ class Device:
 
     def __init__(self, machine: Machine | str = "v100", arch: str | None = None, *, name: str = "python", check: bool = False) -> None:
         self.machine = as_machine(machine)
-        self.arch = arch or _ARCHITECTURES.get(self.machine.base, "sm_70")
+        self.arch = arch or _architecture(self.machine)
         self._native = _native.Device(name, check)
         self._arrays = 0
         self._modules: dict[str, Module] = {}

@@ -30,7 +30,7 @@ class Summary:
     net_cycles: int
     """The same without launch latencies."""
     seconds: float
-    """Seconds that the simulated machine took."""
+    """Seconds that the simulated machine took until the last kernel ended."""
     warp_instructions: int
     """Instructions issued by warps."""
     thread_instructions: int
@@ -47,6 +47,8 @@ class Summary:
     """Requests to DRAM that found their row open."""
     dram_bytes: int | None
     """Bytes transferred by DRAM."""
+    dram_bytes_per_second: float | None
+    """The same over the time in which the DRAM counted, which is longer than `seconds` where CPU cores go on after the last kernel."""
     joules: float | None
     """Energy, for machines with event energies."""
     mean_watts: float | None
@@ -179,9 +181,10 @@ class Result:
         return self._native.files()
 
     def save(self, folder: str | os.PathLike[str], force: bool = False) -> Path:
-        """Writes the result folder; with `force` also into one that holds other files, which stay.
+        """Writes the result folder; with `force` also into one that holds other files, which stay, or the results of another experiment,
+        which are replaced.
 
-        Raises OutputError: the folder is in use, holds other files, or cannot be written.
+        Raises OutputError: the folder is in use, holds other files or another experiment, or cannot be written.
         """
         return Path(self._native.save(folder, force))
 

@@ -251,7 +251,7 @@ pub(crate) struct RunArgs {
     /// results].
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub out: Option<PathBuf>,
-    /// Write into --out even if it contains other files, which are kept.
+    /// Write into --out even if it contains other files, which are kept, or the results of another experiment, which are replaced.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
     /// Also write the tables of kernels and intervals as Parquet; needs a program built with the feature parquet.
@@ -355,6 +355,9 @@ pub(crate) struct CheckArgs {
     /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
+    /// Also say whether the GPU of this machine executes the code of traces and programs.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
 }
 
 const STUDY_HELP: &str = "\

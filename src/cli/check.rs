@@ -6,8 +6,9 @@ use warpshard_config::Machine;
 use warpshard_model::Model;
 use warpshard_program::Program;
 use warpshard_report::text::{counted, printable, si};
-use warpshard_run::Exit;
+use warpshard_run::{Exit, listing_for, of_code, refuse};
 use warpshard_trace::TraceOptions;
+use warpshard_workload::{Code, OpClass};
 
 use super::args::CheckArgs;
 use super::failure::Failure;
@@ -27,9 +28,11 @@ enum Kind {
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let machine = args.machine.as_deref().map(|name| crate::catalogue().machine(name, &[])).transpose();
+    let machine = machine.map_err(|errors| Failure::new(Exit::Config, errors))?.map(|loaded| loaded.machine);
     let mut exit = Exit::Ok;
     for file in &args.files {
-        match check_file(file, args.lenient) {
+        match check_file(file, args.lenient, machine.as_ref()) {
             Ok(found) => output::print(&format!("{}: ok, {found}\n", file.display()))?,
             Err(failure) => {
                 output::report(&failure);
@@ -40,7 +43,15 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
+/// What is said of code on a machine, a line each.
+fn fits(machine: Option<&Machine>, code: Code, what: &str) -> Result<String, Failure> {
+    let Some(machine) = machine else { return Ok(String::new()) };
+    let capability = machine.gpu.compute_capability;
+    refuse(capability, code, what, &machine.name)?;
+    Ok(of_code(capability, code).iter().map(|note| format!("\n  note: on {}: {note}", machine.name)).collect())
+}
+
+fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<String, Failure> {
     match kind(file)? {
         Kind::Machine => {
             let loaded = crate::catalogue().machine(&as_path(file), &[]).map_err(|errors| Failure::new(Exit::Config, errors))?;
@@ -70,8 +81,17 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
         Kind::Program => {
             let report = Program::check_file(file).map_err(|error| Failure::new(Exit::Workload, error))?;
             let archs: Vec<String> = report.archs.iter().map(|arch| format!("sm_{arch}")).collect();
+            let fits = match machine {
+                Some(on) => {
+                    let program =
+                        Program::load(file, listing_for(on, &report.archs), &[]).map_err(|error| Failure::new(Exit::Workload, error))?;
+                    format!("\n  on {}: the listing for sm_{}", on.name, program.arch)
+                        + &fits(machine, program.code(), &printable(&report.name))?
+                }
+                None => String::new(),
+            };
             Ok(format!(
-                "a program: {} for {}, {}, {} of {}B",
+                "a program: {} for {}, {}, {} of {}B{fits}",
                 printable(&report.name),
                 archs.join(", "),
                 counted(report.launches, "launch"),
@@ -107,6 +127,15 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
                 counted(report.warp_instructions(), "warp instruction"),
                 counted(report.thread_instructions(), "thread instruction")
             );
+            let mut said: Vec<String> = Vec::new();
+            for kernel in &report.kernels {
+                let code = Code { arch: kernel.binary_version, tensor: kernel.classes[OpClass::Tensor as usize] > 0, copies: false };
+                let fits = fits(machine, code, &format!("kernel `{}`", printable(&kernel.info.name)))?;
+                if !said.contains(&fits) {
+                    text.push_str(&fits);
+                    said.push(fits);
+                }
+            }
             for (note, times) in &report.notes {
                 text.push_str(&format!("\n  note: {note}{}", if *times > 1 { format!(" ({times} times)") } else { String::new() }));
             }

@@ -9,7 +9,7 @@ use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::text::{Align, Style, Table};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::dram::{Options, Outcome, run};
-use warpshard_run::Exit;
+use warpshard_run::{Exit, refuse_another_study};
 use warpshard_stats::Counters as _;
 
 use super::args::{ControllerName, DramArgs, OnOff};
@@ -139,6 +139,7 @@ fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
     let name = format!("results/dram-{}-{}", args.standard.name, args.pattern.name());
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
     let destination = Destination::folder(&folder, false)?;
+    refuse_another_study(&folder, "")?;
     let mut table = Table::new(&header.iter().map(|&name| (name, Align::Right)).collect::<Vec<_>>());
     rows.into_iter().for_each(|row| table.row(row));
     output::print(&table.wide(Style::Plain))?;

@@ -8,7 +8,7 @@ use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
-use warpshard_run::Exit;
+use warpshard_run::{Exit, refuse_another_study};
 
 use super::args::NocArgs;
 use super::failure::Failure;
@@ -94,6 +94,7 @@ const STEP: f64 = 0.02;
 fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/noc-{}-{}", args.topology, args.pattern)));
     let destination = Destination::folder(&folder, false)?;
+    refuse_another_study(&folder, "")?;
     let (mut rows, mut points, mut unstable) = (Vec::new(), Vec::new(), 0);
     for step in STEPS {
         let load = f64::from(step) * STEP;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, Program};
+use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, OutputSummary, Program};
 use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
 use warpshard_run::Exit;
 
@@ -84,10 +84,26 @@ pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
         output::warn(&format!("warning: {} ({} times)", printable(warning), count(*times)));
     }
     output::print(&report(&program, &done, args, seconds))?;
+    if !done.outputs.iter().any(|output| is_compared(output, args)) {
+        let why = if done.outputs.is_empty() {
+            "the launch file lists no outputs"
+        } else if done.outputs.iter().any(|output| output.expected.is_some()) {
+            "the launch file's CRC-32s are those of its own parameters, and --set changes these"
+        } else {
+            "the launch file expects no CRC-32 and no contents"
+        };
+        output::warn(&format!("warning: {}: no result was compared: {why}", args.program.display()));
+    }
     if args.set.is_empty() && !done.is_as_expected() {
         return Err(Failure::new(Exit::Workload, format!("{}: a result differs from the one expected", args.program.display())));
     }
     Ok(Exit::Ok)
+}
+
+/// Whether an output was compared with something that is expected of it. A CRC-32 is that of the launch file's own parameters: with others it says
+/// nothing, unless it is the same.
+fn is_compared(output: &OutputSummary, args: &ExecArgs) -> bool {
+    output.compared || output.expected.is_some_and(|expected| args.set.is_empty() || expected == output.crc32)
 }
 
 fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) -> String {
@@ -112,7 +128,9 @@ fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) ->
         let verdict = match output.expected {
             Some(expected) if expected == output.crc32 => ", as expected".to_owned(),
             Some(expected) if args.set.is_empty() => format!(", expected {expected:08x}"),
-            _ => String::new(),
+            _ if output.compared && output.difference.is_none() => ", contents as expected".to_owned(),
+            _ if output.compared => String::new(),
+            _ => ", not compared".to_owned(),
         };
         let _ = writeln!(text, "{}: crc32 {:08x}{verdict}", printable(&output.buffer), output.crc32);
         if let Some(Difference { elements, first, values: [found, wanted], largest }) = &output.difference {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
-use warpshard_run::{Exit, Opened, Request, remove_checkpoint};
+use warpshard_run::{Exit, Opened, Request, refuse_another, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
 use warpshard_sync::StopFlag;
@@ -67,6 +67,9 @@ fn run_alone<'a>(
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let ready = opened.load()?;
     ready.resumed().into_iter().for_each(output::warn);
+    if let (Some(folder), false) = (&args.out, args.force) {
+        refuse_another(folder, &ready.run_toml(), request.resume.is_some())?;
+    }
     let ready = if let Some(world) = world { ready.in_ranks(world.ranks()) } else { ready };
     let destination = match named {
         Some(folder) => folder,

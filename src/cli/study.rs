@@ -12,8 +12,8 @@ use warpshard_lab::{
     request::{LoadFn, Request},
 };
 use warpshard_report::Destination;
-use warpshard_run::Exit;
 use warpshard_run::inputs::{Settings, trace as load_trace};
+use warpshard_run::{Exit, refuse_another_study};
 use warpshard_trace::DecodeClock;
 use warpshard_validate::bench::{CheckOptions, ScalingOptions};
 use warpshard_validate::{BenchOptions, Traces, accel_sim};
@@ -139,6 +139,7 @@ pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: O
     })?;
     let folder = out.map_or_else(|| PathBuf::from(format!("results/{prefix}{}", result.name)), Path::to_path_buf);
     let destination = Destination::folder(&folder, false)?;
+    refuse_another_study(&folder, &result.name)?;
     let files = result.files().map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
     output::print(&result.text())?;
     let folder = destination.write(&files)?;

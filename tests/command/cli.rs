@@ -300,7 +300,7 @@ fn small_run(out: &Path, more: &[&str]) -> Output {
 
 /// A run of many minutes, into `out`.
 fn endless_run(out: &Path) -> Child {
-    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000", "--out"];
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000", "--force", "--out"];
     command(&[&run[..], &[out.to_str().unwrap(), "--threads", "2"]].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -80,6 +80,12 @@ fn exec_shows_results_and_refuses_other_ones() {
     let done = warpshard(&["exec", file.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&done.stderr).contains("differs from the one expected"));
+    let other = warpshard(&["exec", &program("saxpy"), "--set", "n=1000"]);
+    let (told, shown) = (String::from_utf8_lossy(&other.stderr), String::from_utf8_lossy(&other.stdout));
+    assert!(other.status.success() && told.contains("no result was compared") && told.contains("its own parameters"), "{told}");
+    assert!(shown.contains(", not compared") && !shown.contains("as expected"), "{shown}");
+    let same = warpshard(&["exec", &program("saxpy")]);
+    assert!(!String::from_utf8_lossy(&same.stderr).contains("compared"), "{}", String::from_utf8_lossy(&same.stderr));
 }
 
 #[test]
@@ -161,4 +167,58 @@ fn the_recorded_vecadd_is_reproduced_line_by_line() {
         }
         assert_eq!(made.len(), recorded.len());
     }
+}
+
+#[test]
+fn the_listing_follows_the_compute_capability_of_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |machine: &str, more: &[&str]| {
+        let out = folder.path().join(machine);
+        let fixed =
+            ["run", "--machine", machine, "--program", &program("saxpy"), "--set", "workload.n=2000", "--out", out.to_str().unwrap()];
+        ok(&[&fixed[..], &["--force"], more].concat());
+        let stats: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out.join("stats.json")).unwrap()).unwrap();
+        let text = |key: &str| stats[key].as_str().unwrap().to_owned();
+        let summary = std::fs::read_to_string(out.join("summary.txt")).unwrap();
+        assert!(
+            summary.contains(&format!("code for {} on a GPU of compute capability {}", text("code"), text("compute_capability"))),
+            "{summary}"
+        );
+        (text("code"), stats["notes"].to_string())
+    };
+    let foreign = |notes: &str, arch: u32| notes.contains(&format!("does not execute code for sm_{arch}"));
+    let (v100, notes) = run("v100", &[]);
+    assert!(v100 == "sm_70" && !notes.contains("does not execute"), "{v100}: {notes}");
+    let (ampere, notes) = run("rtx3070", &[]);
+    assert!(ampere == "sm_80" && !notes.contains("does not execute"), "{ampere}: {notes}");
+    let (fermi, notes) = run("gtx480", &[]);
+    assert!(fermi == "sm_70" && foreign(&notes, 70), "{fermi}: {notes}");
+    let (asked, notes) = run("v100", &["--arch", "sm_80"]);
+    assert!(asked == "sm_80" && foreign(&notes, 80), "{asked}: {notes}");
+    // A machine of no generation takes the first, and says nothing.
+    let (tiny, notes) = run("tiny", &[]);
+    assert!(tiny == "sm_70" && !notes.contains("does not execute"), "{tiny}: {notes}");
+    let checked = ok(&["check", "--machine", "rtx3070", &program("saxpy")]);
+    assert!(checked.contains("on rtx3070: the listing for sm_80"), "{checked}");
+    let checked = ok(&["check", "--machine", "gtx480", &program("saxpy")]);
+    assert!(checked.contains("on gtx480: the listing for sm_70") && checked.contains("does not execute code for sm_70"), "{checked}");
+}
+
+#[test]
+fn tensor_instructions_are_refused_where_the_gpu_has_no_tensor_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = program("tensor/hgemm");
+    let out = folder.path().join("out");
+    let refused = warpshard(&["run", "--machine", "gtx480", "--program", &file, "--out", out.to_str().unwrap()]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(4), "{told}");
+    assert!(told.contains("has tensor instructions") && told.contains("compute capability 2.0") && !out.exists(), "{told}");
+    let checked = warpshard(&["check", "--machine", "gtx480", &file]);
+    assert_eq!(checked.status.code(), Some(4), "{}", String::from_utf8_lossy(&checked.stdout));
+    let noted = warpshard(&["check", "--machine", "v100", &file]);
+    assert!(
+        String::from_utf8_lossy(&noted.stdout).contains("does not execute code for sm_80"),
+        "{}",
+        String::from_utf8_lossy(&noted.stdout)
+    );
 }

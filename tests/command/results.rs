@@ -27,6 +27,12 @@ struct Stats {
     commit: String,
     machine: String,
     workload: String,
+    /// Compute capability of the machine's GPU, or "unknown".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    compute_capability: Option<String>,
+    /// Architectures that the workload's machine code is for ("sm_70").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
     seed: u64,
     /// Core clock in kHz.
     core_khz: u64,

@@ -138,3 +138,13 @@ fn a_missing_option_without_default_is_named() {
         assert!(error.contains(&format!("the option {option} is missing")), "{error}");
     }
 }
+
+#[test]
+fn the_compute_capability_is_that_of_two_options() {
+    let of = |more: &str| machine(&small(more).unwrap()).gpu.compute_capability.to_string();
+    assert_eq!(of("-gpgpu_compute_capability_major 8\n-gpgpu_compute_capability_minor 6\n"), "8.6");
+    assert_eq!(of("-gpgpu_compute_capability_major 7\n"), "7.0");
+    assert_eq!(of(""), "unknown");
+    let strange = small("-gpgpu_compute_capability_major 77\n").unwrap();
+    assert!(strange.report.warnings.iter().any(|w| w.contains("compute capability 77.0 is unknown here")), "{}", strange.report);
+}

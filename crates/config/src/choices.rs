@@ -65,6 +65,89 @@ choices! {
 }
 
 choices! {
+    /// The compute capability of the GPU: the generation of machine code that it executes. Source: NVIDIA, "CUDA C++ Programming Guide", the chapter on
+    /// compute capabilities.
+    Capability {
+        Unknown = "unknown": "none: nothing is said about code",
+        Of20 = "2.0": "Fermi",
+        Of21 = "2.1": "Fermi",
+        Of30 = "3.0": "Kepler",
+        Of35 = "3.5": "Kepler",
+        Of37 = "3.7": "Kepler",
+        Of50 = "5.0": "Maxwell",
+        Of52 = "5.2": "Maxwell",
+        Of60 = "6.0": "Pascal",
+        Of61 = "6.1": "Pascal",
+        Of70 = "7.0": "Volta",
+        Of75 = "7.5": "Turing",
+        Of80 = "8.0": "Ampere",
+        Of86 = "8.6": "Ampere",
+        Of89 = "8.9": "Ada",
+        Of90 = "9.0": "Hopper",
+        Of100 = "10.0": "Blackwell",
+        Of120 = "12.0": "Blackwell",
+    }
+}
+
+impl Capability {
+    /// Its number, as architectures of code are numbered: 70 for 7.0 and sm_70. `None` where it is unknown.
+    pub fn number(self) -> Option<u32> {
+        Some(match self {
+            Self::Unknown => return None,
+            Self::Of20 => 20,
+            Self::Of21 => 21,
+            Self::Of30 => 30,
+            Self::Of35 => 35,
+            Self::Of37 => 37,
+            Self::Of50 => 50,
+            Self::Of52 => 52,
+            Self::Of60 => 60,
+            Self::Of61 => 61,
+            Self::Of70 => 70,
+            Self::Of75 => 75,
+            Self::Of80 => 80,
+            Self::Of86 => 86,
+            Self::Of89 => 89,
+            Self::Of90 => 90,
+            Self::Of100 => 100,
+            Self::Of120 => 120,
+        })
+    }
+
+    /// Whether the GPU executes code for the architecture `arch`: code of its own major version that is not above it.
+    /// `None` where the capability is unknown.
+    ///
+    /// Source: NVIDIA, "CUDA C++ Programming Guide", binary compatibility.
+    pub fn executes(self, arch: u32) -> Option<bool> {
+        self.number().map(|own| arch / 10 == own / 10 && arch <= own)
+    }
+
+    /// The name of the generation of GPUs that code for `arch` is for.
+    pub fn generation(arch: u32) -> Option<&'static str> {
+        let known = Self::ALL.iter().zip(Self::WORDS).find(|(capability, _)| capability.number() == Some(arch));
+        known.map(|(_, word)| word.doc)
+    }
+
+    /// Whether its SMs have tensor cores, which came with 7.0; `None` where it is unknown.
+    pub fn has_tensor_cores(self) -> Option<bool> {
+        self.number().map(|own| own >= 70)
+    }
+
+    /// The architecture among `archs` whose code the GPU executes, the highest of several.
+    pub fn best_of(self, archs: impl IntoIterator<Item = u32>) -> Option<u32> {
+        archs.into_iter().filter(|arch| self.executes(*arch) == Some(true)).max()
+    }
+}
+
+/// "7.0".
+impl std::fmt::Display for Capability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = Self::ALL.iter().position(|known| known == self).unwrap_or_default();
+        f.write_str(Self::WORDS[place].name)
+    }
+}
+
+choices! {
     /// How kernels that run at once divide the SMs.
     Sharing {
         LeftOver = "left-over": "a kernel gets what the ones before it leave",
@@ -286,3 +369,28 @@ words!(PartitionHash {
     Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
     Spread = "spread": "the same with equal shares for any number of slices; at powers of two it is ipoly",
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_executes_code_of_its_major_version_up_to_its_own() {
+        for (capability, archs, expected) in [
+            (Capability::Of70, &[70, 75, 80][..], Some(70)),
+            (Capability::Of75, &[70, 75, 80], Some(75)),
+            (Capability::Of75, &[70, 80], Some(70)),
+            (Capability::Of86, &[70, 80, 90], Some(80)),
+            (Capability::Of90, &[70, 80, 90], Some(90)),
+            (Capability::Of90, &[70, 80], None),
+            (Capability::Of20, &[70, 80], None),
+            (Capability::Unknown, &[70, 80], None),
+        ] {
+            assert_eq!(capability.best_of(archs.iter().copied()), expected, "{capability}");
+        }
+        for known in Capability::ALL.iter().filter(|known| **known != Capability::Unknown) {
+            assert_eq!(known.number().map(|number| format!("{}.{}", number / 10, number % 10)), Some(known.to_string()));
+        }
+        assert_eq!((Capability::Unknown.executes(70), Capability::Of35.has_tensor_cores()), (None, Some(false)));
+    }
+}

@@ -6,8 +6,8 @@ use warpshard_protocol::AddressMap;
 
 pub use super::cache::Cache;
 pub use super::choices::{
-    Allocate, Allocation, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch,
-    SystemLoads, Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Allocation, Arbiter, Capability, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing,
+    Switch, SystemLoads, Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -113,6 +113,8 @@ pub struct Cpu {
 /// SMs and the grid scheduler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gpu {
+    /// Its compute capability.
+    pub compute_capability: Capability,
     /// SMs of the chip.
     pub sms: u32,
     /// What an SM is made of.

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpshard_base::{GpuId, KernelIndex, StreamId};
-use warpshard_workload::{MemKind, PeerCopy, StaticInst, Workload};
+use warpshard_workload::{Code, MemKind, OpClass, PeerCopy, StaticInst, Workload};
 
 use contents::Element;
 use schema::{Contents, Tolerance};
@@ -108,6 +108,30 @@ struct Output {
 }
 
 impl Program {
+    /// What the machine code of all launches needs.
+    pub fn code(&self) -> Code {
+        self.code_of(&self.launches)
+    }
+
+    /// What the machine code of these launches needs.
+    fn code_of(&self, launches: &[Launch]) -> Code {
+        let mut instructions = launches.iter().flat_map(|launch| launch.statics.iter().flat_map(|statics| statics.iter()));
+        let mut mnemonics = launches.iter().flat_map(|launch| launch.mnemonics.iter());
+        Code {
+            arch: self.arch,
+            tensor: instructions.any(|inst| inst.class == OpClass::Tensor),
+            copies: mnemonics.any(|name| name.starts_with("LDGSTS")),
+        }
+    }
+
+    /// The architectures for which a launch file names listings, in its order: 70 for sm_70. What is no architecture is left out.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no launch file.
+    pub fn architectures(path: &Path) -> Result<Vec<u32>, ProgramError> {
+        load::architectures(path)
+    }
+
     /// Reads a launch file and its listing; `arch` picks the listing (70 for sm_70), else the first one is taken. `settings` replace
     /// parameters of the file.
     ///

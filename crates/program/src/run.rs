@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpshard_base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
+use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Tally};
@@ -238,6 +238,10 @@ impl CtaSource for Source {
         ready.load(from)?;
         wanted.load(from)?;
         failure.load(from)
+    }
+
+    fn code(&self) -> Option<Code> {
+        Some(self.program.code_of(std::slice::from_ref(&self.program.launches[self.launch])))
     }
 
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {

@@ -53,6 +53,8 @@ pub struct OutputSummary {
     pub crc32: u32,
     /// The CRC-32 that the launch file expects.
     pub expected: Option<u32>,
+    /// Whether the launch file expects contents, with which it was compared.
+    pub compared: bool,
     /// Where it differs from the contents that the launch file expects; `None` when it does not, or nothing is expected.
     pub difference: Option<Difference>,
     /// Its first elements, as many as the launch file asks for.
@@ -118,6 +120,7 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Res
             buffer: buffer.name.clone(),
             crc32: crc32fast::hash(&allocation.bytes),
             expected: output.crc32,
+            compared: wanted.is_some(),
             difference: wanted.and_then(|wanted| difference(buffer.element, output.tolerance, &allocation.bytes, &wanted)),
             first: first.map(|bytes| buffer.element.show(bytes)).collect(),
             bytes: allocation.bytes.clone(),

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use warpshard_stats::{ApplicationStats, Outcome};
 
 use super::facts::RunFacts;
+use super::metrics::ratio;
 use super::text::{self, Align, Style, Table, UNKNOWN, count, known};
 
 /// Cycles from an application's first launch to the end of its first execution, or to the end of the run.
@@ -21,16 +22,15 @@ fn cycles(app: &ApplicationStats, outcome: &Outcome) -> u64 {
     app.ended.unwrap_or(outcome.cycles).saturating_sub(app.launched.unwrap_or(outcome.cycles))
 }
 
-/// Warp instructions per cycle of the first execution.
+/// Thread instructions per core cycle of the first execution.
 fn ipc(app: &ApplicationStats, outcome: &Outcome) -> Option<f64> {
-    let cycles = cycles(app, outcome);
-    (cycles > 0).then(|| app.warp_instructions as f64 / cycles as f64)
+    ratio(app.thread_instructions, cycles(app, outcome))
 }
 
 /// The normalised progress of an application whose run alone is known.
 pub fn progress(app: &ApplicationStats, outcome: &Outcome) -> Option<f64> {
     let alone = app.alone.filter(|alone| alone.warp_instructions > 0)?;
-    Some(ipc(app, outcome)? / (alone.warp_instructions as f64 / alone.cycles as f64))
+    Some(ratio(app.warp_instructions, cycles(app, outcome))? / (alone.warp_instructions as f64 / alone.cycles as f64))
 }
 
 /// Figures of a run of several applications.

@@ -32,6 +32,10 @@ pub struct RunFacts {
     pub machine: String,
     /// The workload's name.
     pub workload: String,
+    /// The compute capability of the machine's GPU, or "unknown".
+    pub capability: String,
+    /// The architectures that the workload's machine code is for ("sm_70"); empty where it has none.
+    pub code: String,
     /// The seed of the run.
     pub seed: u64,
     /// Core clock.
@@ -62,6 +66,8 @@ impl RunFacts {
             commit: warpshard_build::commit().to_owned(),
             machine: machine.name.clone(),
             workload: workload.to_owned(),
+            capability: machine.gpu.compute_capability.to_string(),
+            code: String::new(),
             seed,
             core: machine.clocks.core,
             sms: machine.each_gpu().map(|gpu| gpu.gpu.sms).sum(),

@@ -49,6 +49,14 @@ pub enum FolderError {
         /// A file in it.
         found: String,
     },
+    /// The folder holds the results of another experiment.
+    #[error("{} holds the results of another experiment: {found}; choose another folder, empty this one, or add --force to `warpshard run` to replace the results", .folder.display())]
+    Another {
+        /// The folder.
+        folder: PathBuf,
+        /// How that experiment differs.
+        found: String,
+    },
     /// Another process is going to write there.
     #[error("{} is in use by another run{}; wait until it has ended, or choose another folder with --out", .folder.display(), process(*.holder))]
     InUse {

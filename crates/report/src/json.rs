@@ -37,6 +37,10 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("commit".into(), facts.commit.as_str().into());
     root.insert("machine".into(), facts.machine.as_str().into());
     root.insert("workload".into(), facts.workload.as_str().into());
+    root.insert("compute_capability".into(), facts.capability.as_str().into());
+    if !facts.code.is_empty() {
+        root.insert("code".into(), facts.code.as_str().into());
+    }
     root.insert("seed".into(), facts.seed.into());
     root.insert("core_khz".into(), facts.core.0.into());
     root.insert("dram_burst_bytes".into(), facts.dram_burst_bytes.into());
@@ -267,7 +271,7 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "simulate_seconds": host.simulate_seconds,
         "warp_instructions_per_second": rate(work.warp_instructions),
         "thread_instructions_per_second": rate(work.thread_instructions),
-        "cycles_per_second": rate(outcome.cycles),
+        "cycles_per_second": rate(outcome.counted_until),
         "threads": host.threads,
         "mean_workers": host.mean_workers,
         "worker_changes": host.worker_changes,

@@ -24,6 +24,12 @@ pub fn per_second(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
 }
 
+/// Seconds of the simulated time in which components counted: from the start of the run to its last cut. Every rate of a component's counters is over
+/// this span. A run on CPU cores can count long after its last kernel has ended.
+pub fn counted_seconds(facts: &RunFacts, outcome: &Outcome) -> f64 {
+    facts.seconds(outcome.counted_until)
+}
+
 /// The value of a counter in a list.
 pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)

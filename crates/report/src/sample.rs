@@ -22,6 +22,8 @@ pub(super) fn facts() -> RunFacts {
         commit: "unknown".into(),
         machine: "tiny".into(),
         workload: "two_kernels".into(),
+        capability: "7.0".into(),
+        code: "sm_70".into(),
         seed: 1,
         core: Frequency::mhz(1000),
         sms: 2,

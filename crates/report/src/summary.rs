@@ -90,7 +90,12 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         count(work.thread_instructions),
         known(work.ipc(), |ipc| format!("{ipc:.2}")),
     );
-    text + &line(&cycles, style) + &line(&instructions, style)
+    let code = if facts.code.is_empty() {
+        String::new()
+    } else {
+        line(&format!("code for {} on a GPU of compute capability {}", printable(&facts.code), printable(&facts.capability)), style)
+    };
+    text + &line(&cycles, style) + &line(&instructions, style) + &code
 }
 
 /// The lateness of messages of a relaxed run, as a sentence.
@@ -212,7 +217,7 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
     if levels.is_empty() {
         return String::new();
     }
-    let elapsed = facts.seconds(outcome.cycles);
+    let elapsed = metrics::counted_seconds(facts, outcome);
     let heads = ["accesses", "writes", "hit", "pending", "miss", "moved", "bandwidth", "of peak"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("level", Align::Left)][..], &heads].concat());
     for level in &levels {
@@ -270,7 +275,7 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
         format!(
             "{} warp instructions/s, {} core cycles/s on {}",
             speed(work.warp_instructions),
-            speed(outcome.cycles),
+            speed(outcome.counted_until),
             counted(host.threads as u64, "thread"),
         ),
         format!(
@@ -348,6 +353,57 @@ mod tests {
     fn no_line_of_the_numbers_is_wider_than_the_page() {
         let text = plain(&sample::outcome(), &sample::host());
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn every_rate_is_over_the_span_that_its_counters_counted_in() {
+        use warpshard_stats::{ApplicationStats, ComponentStats, Counted, CounterInfo, GpuStats, SystemStats};
+        // The last kernel ends after 18,000 cycles of 1 ns, and CPU cores keep the run going up to 72,000.
+        let (mut outcome, facts) = (sample::outcome(), sample::facts());
+        outcome.counted_until = 72_000;
+        let counted = |name, value| Counted { info: name, value };
+        let [bytes, packets, busy, stalls] = [
+            &CounterInfo { name: "bytes", unit: "bytes", help: "" },
+            &CounterInfo { name: "packets", unit: "packets", help: "" },
+            &CounterInfo { name: "busy_cycles", unit: "cycles", help: "" },
+            &CounterInfo { name: "credit_stalls", unit: "cycles", help: "" },
+        ];
+        let link = vec![counted(bytes, 144_000), counted(packets, 1), counted(busy, 36_000), counted(stalls, 0)];
+        outcome.components.push(ComponentStats { kind: "link", id: 0, counters: link });
+        outcome.system = Some(SystemStats { gpus: vec![GpuStats::default()], links: vec!["a -> b".into()], kernel_gpus: Vec::new() });
+        let app = ApplicationStats {
+            name: "app".into(),
+            kernels: 1,
+            launched: Some(0),
+            ended: Some(18_000),
+            executions: 1,
+            warp_instructions: 1_200,
+            thread_instructions: 36_000,
+            later_warp_instructions: 0,
+            alone: None,
+        };
+        outcome.applications = vec![app];
+        let text = summary(&facts, &outcome, &sample::host(), Style::Plain);
+        let cells = |start: &str| -> Vec<String> {
+            let line = text.lines().find(|line| line.trim_start().starts_with(start)).unwrap_or_else(|| panic!("{start} in {text}"));
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        // 910 bursts of 32 bytes in 72 us, of 32 GB/s.
+        let dram = cells("DRAM ");
+        assert_eq!(dram[dram.len() - 4..], ["404", "MB/s", "1.3", "%"], "{dram:?}");
+        // 144,000 bytes in 72 us, half of the time.
+        let link = cells("link 0").join(" ");
+        assert!(link.contains("144000 bytes, 2.00 GB/s, busy 50.0 %"), "{link}");
+        // Instructions of kernels are over the kernels' cycles, and IPC is thread instructions in every table.
+        assert!(text.contains("36,000 thread instructions, 2.00 thread instructions per cycle"), "{text}");
+        assert_eq!(cells("0  app")[6], "2.00", "{text}");
+        assert_eq!(cells("1  saxpy").last().unwrap(), "5.25");
+        // 72,000 cycles in 2 seconds of the host.
+        assert!(text.contains("36.0 k core cycles/s"), "{text}");
+        let host: serde_json::Value = serde_json::from_str(&crate::json::host(&facts, &outcome, &sample::host())).unwrap();
+        assert_eq!(host["cycles_per_second"], 36_000.0);
+        let stats: serde_json::Value = serde_json::from_str(&crate::json::stats(&facts, &outcome)).unwrap();
+        assert_eq!((stats["total"]["ipc"].as_f64(), stats["counted_until"].as_u64()), (Some(2.0), Some(72_000)));
     }
 
     #[test]

@@ -22,6 +22,10 @@ use warpshard_workload::{Part, Workload, mix};
 use super::request::{Request, Source as Asked};
 use super::{Catalogue, Error, files, inputs};
 
+/// The latest arrival of an application, in core cycles: about a quarter of an hour of the simulated GPU. The idle GPU is simulated until then, with the
+/// refreshes of its DRAM.
+const LATEST_ARRIVAL: u64 = 1_000_000_000_000;
+
 /// Where a workload comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
@@ -85,15 +89,18 @@ fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<Named>, Error> {
         return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let entry = |entry: &MixEntry| {
-        one(catalogue, &entry.workload, Some(folder)).map(|named| Named {
-            priority: entry.priority,
-            at: entry.at,
-            gpu: entry.gpu.map(GpuId).or(named.gpu),
-            ..named
-        })
+    let entry = |(number, entry): (usize, &MixEntry)| {
+        let at = arrival(entry.at).map_err(|problem| fail(format!("application {number} ({}): {problem}", entry.workload)))?;
+        let named = one(catalogue, &entry.workload, Some(folder))?;
+        Ok(Named { priority: entry.priority, at, gpu: entry.gpu.map(GpuId).or(named.gpu), ..named })
     };
-    mix.applications.iter().map(entry).collect()
+    mix.applications.iter().enumerate().map(entry).collect()
+}
+
+/// An arrival that is not too late.
+fn arrival(at: u64) -> Result<u64, String> {
+    let late = || format!("at = {at} is after the latest arrival; expected at most {LATEST_ARRIVAL} core cycles");
+    (at <= LATEST_ARRIVAL).then_some(at).ok_or_else(late)
 }
 
 /// Reads `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, the settings in any order; paths are relative to `folder`.
@@ -105,7 +112,7 @@ fn one(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<Named
         let wrong = |what: &str| usage(format!("{number:?} is no {what}; expected a whole number"));
         match key {
             "priority" => priority = number.parse().map_err(|_| wrong("priority"))?,
-            "at" => at = number.parse().map_err(|_| wrong("core cycle"))?,
+            "at" => at = arrival(number.parse().map_err(|_| wrong("core cycle"))?).map_err(usage)?,
             _ => gpu = Some(GpuId(number.parse().map_err(|_| wrong("GPU"))?)),
         }
         name = before;
@@ -134,11 +141,18 @@ fn guess(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
 }
 
 impl Named {
-    fn load(&self, catalogue: &Catalogue, request: &Request, threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Error> {
+    fn load(
+        &self,
+        catalogue: &Catalogue,
+        machine: &Machine,
+        request: &Request,
+        threads: usize,
+        clock: &Arc<DecodeClock>,
+    ) -> Result<Workload, Error> {
         let path = Path::new(&self.name);
         let loaded = match self.source {
             Source::Trace => inputs::trace(path, threads, request.lenient, clock)?,
-            Source::Program => inputs::program(path, None, &[])?,
+            Source::Program => inputs::program(path, None, self.gpu.map_or(machine, |gpu| machine.of_gpu(u32::from(gpu.0))), &[])?,
             Source::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
         };
         Ok(loaded.0)
@@ -171,12 +185,12 @@ impl Named {
 /// When one is wrong, or all together are too many.
 pub(crate) fn workload(
     catalogue: &Catalogue,
-    request: &Request,
+    (machine, request): (&Machine, &Request),
     (apps, once): (&[Named], bool),
     threads: usize,
     clock: &Arc<DecodeClock>,
 ) -> Result<Workload, Error> {
-    let part = |app: &Named| Ok(Part { workload: app.load(catalogue, request, threads, clock)?, priority: app.priority });
+    let part = |app: &Named| Ok(Part { workload: app.load(catalogue, machine, request, threads, clock)?, priority: app.priority });
     let parts = apps.iter().map(part).collect::<Result<_, Error>>()?;
     let mut workload = mix(parts, !once)?;
     for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
@@ -219,7 +233,7 @@ fn alone(
     threads: usize,
     max_cycles: Option<u64>,
 ) -> Result<Alone, Error> {
-    let workload = app.load(catalogue, request, threads, &Arc::default())?;
+    let workload = app.load(catalogue, machine, request, threads, &Arc::default())?;
     let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
     let outcome = warpshard_chip::simulate(machine, &Arc::new(workload), options)?.outcome;
     let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
@@ -243,6 +257,10 @@ mod tests {
         assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
         let late = one(core, "stream,priority=1,at=5000", None).unwrap();
         assert_eq!((late.priority, late.at), (1, 5000));
+        for late in [LATEST_ARRIVAL + 1, 1 << 62, u64::MAX] {
+            let told = read(&format!("stream,at={late}")).unwrap_err();
+            assert!(told.contains(&format!("at = {late} is after the latest arrival")) && told.contains("at most 1000000000000"), "{told}");
+        }
         assert!(read("stream,at=soon").unwrap_err().contains("\"soon\" is no core cycle"));
         assert!(read("stream,priority=high").unwrap_err().contains("\"high\" is no priority"));
         assert!(read("trace:").unwrap_err().contains("names no application"));
@@ -256,6 +274,9 @@ mod tests {
         let apps = named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap();
         assert_eq!((apps[0].name.as_str(), apps[0].priority), ("stream", 0));
         assert_eq!((Path::new(&apps[1].name), apps[1].priority), (folder.path().join("t").as_path(), 2));
+        std::fs::write(&file, "[[applications]]\nworkload = \"stream\"\nat = 4611686018427387904\n").unwrap();
+        let late = named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string();
+        assert!(late.contains("mix.toml: application 0 (stream): at = 4611686018427387904 is after"), "{late}");
         std::fs::write(&file, "applications = []").unwrap();
         assert!(named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string().contains("lists no application"));
     }

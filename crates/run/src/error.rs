@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use warpshard_chip::{CpuLoadError, RunError};
 use warpshard_config::ConfigErrors;
+use warpshard_config::machine::Capability;
 use warpshard_energy::EnergyError;
 use warpshard_model::ModelError;
 use warpshard_policy::registry::PolicyError;
@@ -53,6 +54,21 @@ pub enum Error {
     /// The program is wrong.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// The machine has nothing that could execute the code.
+    #[error(
+        "{what} has tensor instructions (code for sm_{arch}), and the GPU of {machine}, of compute capability {capability}, has no tensor cores; choose \
+         a machine of compute capability 7.0 or later, or code without them"
+    )]
+    Unfit {
+        /// What has the code.
+        what: String,
+        /// The architecture that it is for.
+        arch: u32,
+        /// The machine.
+        machine: String,
+        /// The compute capability of its GPU.
+        capability: Capability,
+    },
     /// Applications cannot be put together.
     #[error(transparent)]
     Mix(#[from] MixError),
@@ -90,7 +106,7 @@ impl Error {
             Self::Usage(_) | Self::Policy { .. } | Self::Sample(SampleError::Unsuited(_)) => Exit::Usage,
             Self::Machine(_) | Self::Energy(_) | Self::CpuLoad(_) => Exit::Config,
             Self::Cpu(_) | Self::Model(_) | Self::Trace(_) | Self::Program(_) | Self::Mix(_) => Exit::Workload,
-            Self::MixFile { .. } | Self::Unreadable { .. } => Exit::Workload,
+            Self::MixFile { .. } | Self::Unreadable { .. } | Self::Unfit { .. } => Exit::Workload,
             Self::Sample(SampleError::Interrupted) => Exit::Interrupted,
             Self::Checkpoint(_) => Exit::Checkpoint,
             Self::Sample(SampleError::Run(error)) | Self::Simulation(error) => match error {

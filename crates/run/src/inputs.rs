@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpshard_config::Override;
+use warpshard_config::{Machine, Override};
 use warpshard_model::Model;
 use warpshard_program::Program;
 use warpshard_trace::{DecodeClock, TraceOptions};
 use warpshard_workload::{Command, Workload};
 
+use super::fits::listing_for;
 use super::request::MODEL_PREFIX;
 use super::{Catalogue, Error};
 
@@ -112,11 +113,15 @@ pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
     (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
-/// A program as a workload, with its origin.
+/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first.
 ///
 /// # Errors
 /// When the launch file, a listing or a parameter is wrong.
-pub fn program(path: &Path, arch: Option<u32>, parameters: &[(String, String)]) -> Result<(Workload, Origin), Error> {
+pub fn program(path: &Path, arch: Option<u32>, machine: &Machine, parameters: &[(String, String)]) -> Result<(Workload, Origin), Error> {
+    let arch = match arch {
+        None => listing_for(machine, &Program::architectures(path)?),
+        given => given,
+    };
     let program = Program::load(path, arch, parameters)?;
     let origin = Origin::Program { path: path.to_owned(), arch: program.arch };
     Ok((program.workload()?, origin))

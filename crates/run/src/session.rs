@@ -24,7 +24,7 @@ use super::request::{DEFAULT_MODEL, Request, Source, Until};
 use super::run_toml::run_table;
 use super::select::select;
 use super::threads::{Threads, threads};
-use super::{Catalogue, Error, applications, checkpoint, sampled};
+use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 
 /// Simulates what `request` asks for, with names of `catalogue`.
 ///
@@ -106,7 +106,8 @@ impl<'a> Opened<'a> {
     /// When the workload, the selection of kernels or the load of the CPU cores is wrong.
     pub fn load(self) -> Result<Ready<'a>, Error> {
         let clock = Arc::new(DecodeClock::default());
-        let (workload, origin) = self.workload(&clock)?;
+        let (mut workload, origin) = self.workload(&clock)?;
+        workload.notes.extend(fits::notes(self.machine(), &workload)?);
         self.ready(workload, origin, clock)
     }
 
@@ -131,7 +132,8 @@ impl<'a> Opened<'a> {
         let cpu = cpu_load(request, &loaded.machine)?;
         let recording = recording(request, &loaded.machine)?;
         let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration_of(request, &arguments));
-        let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, request.seed) };
+        let facts =
+            RunFacts { configuration, code: fits::architectures(&workload), ..RunFacts::of(&loaded.machine, &workload.name, request.seed) };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
         let ready = Ready {
             catalogue,
@@ -162,7 +164,7 @@ impl<'a> Opened<'a> {
             Some(Source::Applications { apps, once, .. }) => {
                 without_parameters("with --app, models keep the values of their files")?;
                 let apps = applications::named(catalogue, apps)?;
-                let workload = applications::workload(catalogue, request, (&apps, *once), self.threads.count, clock)?;
+                let workload = applications::workload(catalogue, (self.machine(), request), (&apps, *once), self.threads.count, clock)?;
                 return Ok((workload, Origin::Applications));
             }
             Some(Source::Trace(path)) => {
@@ -171,7 +173,7 @@ impl<'a> Opened<'a> {
                 let load = if request.sample.is_some() { inputs::sampled_trace } else { inputs::trace };
                 load(path, self.threads.count, request.lenient, clock)?
             }
-            Some(Source::Program { file, arch }) => inputs::program(file, *arch, &settings.model)?,
+            Some(Source::Program { file, arch }) => inputs::program(file, *arch, &self.loaded.machine, &settings.model)?,
             model => {
                 let name = if let Some(Source::Model(name)) = model { name } else { DEFAULT_MODEL };
                 inputs::model_workload(name, &inputs::model(catalogue, name, request.seed, &settings.model)?)
@@ -217,6 +219,12 @@ impl Ready<'_> {
         file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, suffix(self.request)))
     }
 
+    /// `run.toml`: every value of the run with its origin.
+    pub fn run_toml(&self) -> String {
+        let (threads, kernels) = ((self.threads.count, self.threads.origin.as_str()), self.workload.kernels.len());
+        self.loaded.provenance.to_toml() + &run_table(self.request, &self.origin, threads, kernels, &self.facts)
+    }
+
     /// Where the run goes on, for people; nothing for one that begins at its beginning.
     pub fn resumed(&self) -> Option<&str> {
         self.resumed.as_deref()
@@ -252,12 +260,13 @@ impl Ready<'_> {
         progress: Option<Published<Progress>>,
         live: Option<Live>,
     ) -> Result<Finished, Error> {
+        let run_toml = self.run_toml();
         let Self {
             catalogue,
             request,
             loaded,
             workload,
-            origin,
+            origin: _,
             clock,
             threads,
             cpu,
@@ -313,8 +322,7 @@ impl Ready<'_> {
         // All workers wait for decoding, so that on average each loses its share of the decoding time.
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
-        let table = run_table(request, &origin, (threads.count, &threads.origin), workload.kernels.len(), &facts);
-        Ok(Finished { run_toml: loaded.provenance.to_toml() + &table, facts, outcome, host, activity })
+        Ok(Finished { run_toml, facts, outcome, host, activity })
     }
 }
 

@@ -83,7 +83,7 @@ fn source(
             opened.check_lines()?;
             let (programs, found) = window.into_programs();
             add(notes, found.into_iter());
-            Ok(Arc::new(Resident::new(programs, opened.setup.native.clone())))
+            Ok(Arc::new(Resident::new(programs, &opened.setup)))
         }
         None => Ok(Arc::new(Streamed::new(window, &opened.setup, options))),
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use warpshard_base::CtaIndex;
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{CtaProgram, CtaSource, LaunchCounts, UsedLine};
+use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, OpClass, UsedLine};
 
 use super::decode::Decoder;
 use super::decoder::{Decoded, End, Setup};
@@ -27,10 +27,21 @@ pub(super) struct Resident {
 #[derive(Debug)]
 struct InFile {
     native: Option<Arc<NativeKernel>>,
+    /// The binary version of its code.
+    arch: u32,
     failure: OnceLock<String>,
 }
 
 impl InFile {
+    fn of(setup: &Setup) -> Self {
+        Self { native: setup.native.clone(), arch: setup.dialect.binary_version, failure: OnceLock::new() }
+    }
+
+    /// Copies from device to shared memory are noted where they are decoded.
+    fn code(&self, tensor: bool) -> Code {
+        Code { arch: self.arch, tensor, copies: false }
+    }
+
     fn counts(&self) -> Option<LaunchCounts> {
         self.native.as_ref().map(|native| native.counts())
     }
@@ -45,8 +56,8 @@ impl InFile {
 }
 
 impl Resident {
-    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, native: Option<Arc<NativeKernel>>) -> Self {
-        Self { programs, file: InFile { native, failure: OnceLock::new() } }
+    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, setup: &Setup) -> Self {
+        Self { programs, file: InFile::of(setup) }
     }
 }
 
@@ -70,6 +81,17 @@ impl CtaSource for Resident {
 
     fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
         self.file.used_lines(limit)
+    }
+
+    fn code(&self) -> Option<Code> {
+        let mut seen: Option<&CtaProgram> = None;
+        let tensor = self.programs.iter().any(|cta| {
+            // CTAs nearly always share their instructions.
+            let new = seen.is_none_or(|before| !Arc::ptr_eq(&before.code, &cta.code));
+            seen = Some(cta);
+            new && cta.code.iter().any(|inst| inst.class == OpClass::Tensor)
+        });
+        Some(self.file.code(tensor))
     }
 
     fn failure(&self) -> Option<String> {
@@ -229,7 +251,7 @@ impl Streamed {
         Self {
             window: Mutex::new(window),
             kept: Mutex::default(),
-            file: InFile { native: setup.native.clone(), failure: OnceLock::new() },
+            file: InFile::of(setup),
             ctas: setup.ctas,
             warps: setup.layout.warps as usize,
             window_bytes: options.window_bytes,
@@ -239,6 +261,11 @@ impl Streamed {
 }
 
 impl CtaSource for Streamed {
+    /// Its instructions are not known before they are decoded.
+    fn code(&self) -> Option<Code> {
+        Some(self.file.code(false))
+    }
+
     fn save(&self, to: &mut Writer) {
         let window = self.lock();
         window.tally.save(to);

@@ -22,4 +22,4 @@ pub use spread::{Nothing, for_gpus};
 pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
 pub use used::{Touch, UsedLines, count_classes, touches};
 pub use used_line::UsedLine;
-pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};
+pub use workload::{Application, Code, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};

@@ -124,6 +124,17 @@ pub struct LaunchCounts {
     pub new_lines: Option<u64>,
 }
 
+/// What the machine code of a kernel needs of the GPU that executes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The architecture that it is for: 70 for sm_70.
+    pub arch: u32,
+    /// Whether it has tensor instructions, as far as that is known before it is executed.
+    pub tensor: bool,
+    /// Whether it copies from device to shared memory without registers (LDGSTS), as far as that is known and not noted elsewhere.
+    pub copies: bool,
+}
+
 /// Hands out the CTAs of a kernel.
 ///
 /// Called by an SM in the cycle in which a CTA is bound to it, from any worker thread. Within one execution of a
@@ -169,6 +180,10 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     /// The static instructions that start a basic block, by ascending index, when the source knows them for the whole
     /// kernel; a recorded trace does not.
     fn blocks(&self) -> Option<&[u32]> {
+        None
+    }
+    /// What its machine code needs; `None` for kernels without machine code.
+    fn code(&self) -> Option<Code> {
         None
     }
     /// Things accepted though unusual in the CTAs handed out since loading, each with how often it occurred.

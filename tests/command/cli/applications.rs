@@ -71,3 +71,27 @@ fn streams_that_could_overlap_and_did_not_are_named() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(stdout(&output).contains("2 streams ran one after the other"), "{}", stdout(&output));
 }
+
+#[test]
+fn an_application_that_has_not_arrived_lets_others_run_and_may_not_come_too_late() {
+    let folder = tempfile::tempdir().unwrap();
+    // One kernel at a time, and the first application comes when the second is long over.
+    let run = |at: &str| {
+        let first = format!("stream,at={at}");
+        let apps = ["run", "--app", &first, "--app", "vecadd", "--once", "--machine", "tiny", "--set", "gpu.dispatch.max_kernels=1"];
+        command(&[&apps[..], &["--out", "out", "--force"]].concat()).current_dir(folder.path()).output().unwrap()
+    };
+    let output = run("300000");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let stats = stats(&folder.path().join("out"));
+    let started = |app: u64| {
+        let kernels = stats["kernels"].as_array().unwrap().iter().filter(|kernel| kernel["application"] == app);
+        kernels.map(|kernel| kernel["started"].as_u64().unwrap()).min().unwrap()
+    };
+    assert!(started(1) < 20_000 && started(0) >= 300_000, "{} and {}", started(1), started(0));
+    for late in ["4611686018427387904", "18446744073709551615"] {
+        let output = run(late);
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert!(stderr(&output).contains("is after the latest arrival; expected at most 1000000000000 core cycles"), "{}", stderr(&output));
+    }
+}

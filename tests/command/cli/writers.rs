@@ -53,7 +53,20 @@ fn of_many_runs_into_one_folder_the_files_are_those_of_one() {
     for (round, out) in ["new", "new", "other"].map(|name| folder.path().join(name)).iter().enumerate() {
         let start = |n: u32| {
             let n = format!("workload.n={}", 512 * (n + 1));
-            let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", &n, "--threads", "1", "--out", out.to_str().unwrap()];
+            let run = [
+                "run",
+                "--machine",
+                "tiny",
+                "--workload",
+                "vecadd",
+                "--set",
+                &n,
+                "--threads",
+                "1",
+                "--force",
+                "--out",
+                out.to_str().unwrap(),
+            ];
             command(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
         };
         let runs: Vec<Child> = (0..6).map(start).collect();
@@ -110,4 +123,27 @@ fn a_killed_conversion_leaves_nothing_after_the_next_one() {
     let output = convert("b.wst").output().unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_eq!(names(folder.path()), ["b.wst", "t"]);
+}
+
+#[test]
+fn the_folder_of_another_experiment_is_refused_with_what_differs() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    assert_eq!(code(&small_run(&out, &[])), 0);
+    let before = read(&out, "stats.json");
+    // The same experiment on other threads is done again.
+    assert_eq!(code(&small_run(&out, &["--threads", "2"])), 0);
+    for (more, expected) in [
+        (&["--seed", "2"][..], "run.seed is 1 there and 2 now"),
+        (&["--set", "gpu.sms=2"], "gpu.sms is 4 there and 2 now"),
+        (&["--max-cycles", "100"], "run.max_cycles is not set there and 100 now"),
+    ] {
+        let other = small_run(&out, more);
+        assert_eq!(code(&other), 6, "{}", stderr(&other));
+        let told = stderr(&other);
+        assert!(told.contains("the results of another experiment") && told.contains(expected) && told.contains("--force"), "{told}");
+        assert_eq!((read(&out, "stats.json"), stdout(&other).as_str()), (before.clone(), ""), "it is refused before the run");
+    }
+    assert_eq!(code(&small_run(&out, &["--seed", "2", "--force"])), 0);
+    assert_eq!(stats(&out)["seed"], 2);
 }

@@ -11,7 +11,6 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("gpgpu_heap_size_limit", "functional simulation"),
     ("gpgpu_runtime_sync_depth_limit", "functional simulation"),
     ("gpgpu_runtime_pending_launch_count_limit", "functional simulation"),
-    ("gpgpu_compute_capability_", "what a program can query of the device"),
     ("gpgpu_shmem_sizeDefault", "what a program can query of the device"),
     ("gpgpu_shmem_per_block", "what a program can query of the device"),
     ("gpgpu_registers_per_block", "what a program can query of the device"),

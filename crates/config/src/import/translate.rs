@@ -1,5 +1,6 @@
 //! From options to keys: the chip, its clocks and the grid scheduler.
 
+use super::super::choices::{Capability, Words as _};
 use super::sheet::Sheet;
 use super::{memory, sm};
 
@@ -34,9 +35,23 @@ fn clocks(sheet: &mut Sheet) {
     }
 }
 
+/// The compute capability, which the options say in two numbers; none where they do not say it.
+fn capability(sheet: &mut Sheet) {
+    const MAJOR: &str = "gpgpu_compute_capability_major";
+    let (minor, comment) = sheet.number("gpgpu_compute_capability_minor", 0);
+    let Some(major) = sheet.option(MAJOR) else { return };
+    let text = format!("{}.{minor}", major.value.trim());
+    if Capability::WORDS.iter().any(|known| known.name == text) {
+        sheet.set_text("gpu.compute_capability", &text, format!("-{MAJOR} {}, {comment}", major.value));
+    } else {
+        sheet.report.warn(format!("-{MAJOR} {}: compute capability {text} is unknown here ({})", major.value, major.place));
+    }
+}
+
 fn chip(sheet: &mut Sheet) {
     let (clusters, comment) = sheet.number("gpgpu_n_clusters", 10);
     let (cores, of_cluster) = sheet.number("gpgpu_n_cores_per_cluster", 3);
+    capability(sheet);
     sheet.set("gpu.sms", clusters.saturating_mul(cores), format!("{comment}, {of_cluster}"));
     if cores > 1 {
         sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: SMs share no network port here, each has its own"));

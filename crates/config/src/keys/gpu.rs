@@ -1,7 +1,7 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
 use super::super::choices::Words;
-use super::super::machine::{Sharing, Switch, UnderWay};
+use super::super::machine::{Capability, Sharing, Switch, UnderWay};
 use super::super::value::Kind;
 use super::declaration::{Field, Key, key};
 
@@ -13,6 +13,15 @@ pub(super) const KEYS: &[Key] = &[
     key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
     key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
     key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
+    key!(
+        "gpu.compute_capability",
+        Kind::Choice(Capability::WORDS),
+        "The generation of machine code that the GPU executes. It chooses the listing of a program, and code that does not fit is noted or refused.",
+        |m| m.gpu.compute_capability
+    )
+    .default("\"unknown\"")
+    .quiet()
+    .option("-gpgpu_compute_capability_major and _minor"),
     key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms).option("-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster"),
     key!(
         "gpu.dispatch.latency",

@@ -205,6 +205,26 @@ impl Grid {
         !self.held && self.streams.can_admit()
     }
 
+    /// The cycle at which a kernel that gets a slot at the present is launched, and the first one in which its CTAs may be bound. The event that it
+    /// waited for happened one latency ago, except at the start of the run.
+    fn launch(&self) -> (Cycle, Cycle) {
+        let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
+        // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
+        (launched, Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)))
+    }
+
+    /// The first cycle, from the present on, in which the next kernel that has not arrived gets a slot, so that its first CTA can be bound at its arrival.
+    fn arrival_due(&self) -> Cycle {
+        let arrival = self.streams.next_arrival();
+        if self.held || arrival == Cycle::NEVER {
+            return Cycle::NEVER;
+        }
+        if self.launch().1 >= arrival {
+            return self.present;
+        }
+        Cycle((arrival.0 + 2 * self.latency).saturating_sub(self.launch_latency)).max(self.present)
+    }
+
     /// The counters since the start of the run.
     pub fn counters(&self) -> &GridCounters {
         &self.counters
@@ -229,6 +249,9 @@ impl Grid {
         let now = self.present;
         while let Some(notice) = self.inbox.take(now) {
             self.hear(notice, out);
+        }
+        if self.arrival_due() <= now {
+            self.streams.arrive(self.launch().1);
         }
         if self.can_admit() {
             self.launch_kernels(out);
@@ -329,13 +352,11 @@ impl Grid {
         }
     }
 
-    /// Gives free slots to kernels. The event that they waited for happened one latency ago, except at the start of the run.
+    /// Gives free slots to kernels.
     fn launch_kernels(&mut self, out: &mut Outbox) {
-        let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
-        // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
-        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
-        while let Some((kernel, later)) = self.streams.admit(&self.workload, ready_at) {
-            *self.records.record_mut(kernel) = Record { launched: Some(launched.after(later)), ..Record::default() };
+        let (launched, ready_at) = self.launch();
+        while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
+            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
             self.counters.kernels_launched += 1;
             self.copy_before(kernel, out);
         }
@@ -433,7 +454,7 @@ impl Unit for Grid {
         }
         let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
         let copy = if self.streams.has_copy() && !self.held { self.present } else { copy };
-        self.inbox.next_at().min(self.streams.next_ready()).min(copy).max(self.present)
+        self.inbox.next_at().min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.present)
     }
 
     // No counter of the grid scheduler spans time.

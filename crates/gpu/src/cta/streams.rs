@@ -1,7 +1,7 @@
 //! Which kernels may run: program order, streams, and the chip's slots for concurrent kernels.
 //!
 //! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
-//! CTAs may be bound. A kernel gets a slot when its predecessor in the stream and all that it waits for by events have ended and a slot is free; among several
+//! CTAs may be bound. A kernel gets a slot when it has arrived, its predecessor in the stream and all that it waits for by events have ended, and a slot is free; among several
 //! that wait, those of first executions, among these those of the highest priority, and among these the first in program order. An application that ended starts again
 //! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
 //! forwards them.
@@ -67,7 +67,7 @@ pub(super) struct AppState {
     pub(super) first_end: Option<Cycle>,
 }
 
-/// When the kernels of applications arrive; empty where none is said to.
+/// When the kernels of applications arrive; empty where all are there from the start.
 fn arrivals(workload: &Workload) -> Box<[Cycle]> {
     if workload.applications.iter().all(|app| app.arrivals.is_empty()) {
         return Box::default();
@@ -131,6 +131,8 @@ pub(super) struct Streams {
     missing: Box<[u32]>,
     /// By kernel: the first cycle in which its CTAs may be bound; those beyond have none.
     arrivals: Box<[Cycle]>,
+    /// Kernels whose predecessors have ended and that have not arrived, by arrival. They take no slot.
+    arriving: BTreeSet<(Cycle, Waiting)>,
     /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one: those of first executions, so that
     /// every application comes to its end; then by priority and in program order.
     eligible: BTreeSet<Waiting>,
@@ -195,6 +197,7 @@ impl Streams {
             successors: successors.into(),
             missing: vec![0; predecessors.len()].into(),
             arrivals: arrivals(workload),
+            arriving: BTreeSet::new(),
             predecessors: predecessors.into(),
             eligible: BTreeSet::new(),
             last_served: 0,
@@ -223,7 +226,9 @@ impl Streams {
             Some(system) if !system.own[kernel.index()] => {}
             Some(system) if system.is_copy[kernel.index()] => system.copies.push_back(kernel),
             _ => {
-                self.eligible.insert(waiting(&self.apps[app], kernel));
+                let waiting = waiting(&self.apps[app], kernel);
+                let arrival = self.arrivals.get(kernel.index()).copied().unwrap_or_default();
+                let _ = if arrival > Cycle(0) { self.arriving.insert((arrival, waiting)) } else { self.eligible.insert(waiting) };
             }
         }
     }
@@ -272,18 +277,29 @@ impl Streams {
         !self.eligible.is_empty() && (self.slots.len() < self.max_kernels || self.slots.iter().any(Option::is_none))
     }
 
+    /// The first arrival among kernels that wait for nothing else.
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Cycle {
+        self.arriving.first().map_or(Cycle::NEVER, |(arrival, _)| *arrival)
+    }
+
+    /// Kernels whose CTAs may be bound from `ready_at` on have arrived: they wait for a slot alone.
+    pub(super) fn arrive(&mut self, ready_at: Cycle) {
+        while self.next_arrival() <= ready_at
+            && let Some((_, waiting)) = self.arriving.pop_first()
+        {
+            self.eligible.insert(waiting);
+        }
+    }
+
     /// Gives the next kernel in program order a slot, from `ready_at` on; `None` when none waits or no slot is free.
-    /// It waits for its arrival, too. Returned are the kernel and the cycles by which that is later.
-    pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<(KernelIndex, u64)> {
+    pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<KernelIndex> {
         if !self.can_admit() {
             return None;
         }
         let (_, Reverse(priority), kernel) = self.eligible.pop_first()?;
         let info = &workload.kernel(kernel).info;
         let ctas = info.ctas();
-        let arrival = self.arrivals.get(kernel.index()).copied().unwrap_or_default();
-        let later = arrival.0.saturating_sub(ready_at.0);
-        let ready_at = ready_at.max(arrival);
         let taken = KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas, announced: false };
         let taken = Some(taken);
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
@@ -291,7 +307,7 @@ impl Streams {
             None => self.slots.push(taken),
         }
         self.next_ready = self.next_ready.min(ready_at);
-        Some((kernel, later))
+        Some(kernel)
     }
 
     /// The kernels whose CTAs may be bound from `now` on and of which that was not said before.
@@ -436,6 +452,11 @@ impl Streams {
     #[inline]
     pub(super) fn left(&self) -> usize {
         self.apps_left
+    }
+
+    /// Kernels that wait for their arrival alone, with it.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = (Cycle, KernelIndex)> {
+        self.arriving.iter().map(|(arrival, (.., kernel))| (*arrival, *kernel))
     }
 
     /// Kernels that wait only for a slot.

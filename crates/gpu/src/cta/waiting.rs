@@ -32,6 +32,9 @@ pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispat
     for kernel in streams.eligible() {
         lines.push(format!("{} waits for a slot among the kernels of the chip", title(workload, kernel)));
     }
+    for (arrival, kernel) in streams.arriving() {
+        lines.push(format!("{} arrives at {arrival}", title(workload, kernel)));
+    }
     for (sm, room) in dispatch.rooms().iter().enumerate().filter(|(_, room)| room.bound > 0) {
         let (bound, started, last) = (room.bound, room.started, room.last_word);
         lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));

@@ -228,8 +228,8 @@ impl Controller for Smc {
         let column = seen.applications.column("warp_instructions").expect("instructions are counted by application");
         let mut rows = seen.applications.rows().map(|row| row[column] as f64 / seen.interval as f64);
         let ipc = [rows.next().unwrap_or(0.0), rows.next().unwrap_or(0.0)];
-        out.signal(None, "first_ipc", ipc[0]);
-        out.signal(None, "second_ipc", ipc[1]);
+        out.signal(None, "first_warp_ipc", ipc[0]);
+        out.signal(None, "second_warp_ipc", ipc[1]);
         self.sampled(ipc, out);
         self.next(seen.cycle);
     }

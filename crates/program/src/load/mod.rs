@@ -39,6 +39,13 @@ pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]
     Loader::new(path, &text).program(file, arch, settings)
 }
 
+/// The architectures for which a launch file names listings.
+pub(super) fn architectures(path: &Path) -> Result<Vec<u32>, ProgramError> {
+    let text = text::read(path)?;
+    let file = text::parse(path, &text)?;
+    Ok(file.modules.keys().filter_map(|name| name.strip_prefix("sm_")?.parse().ok()).collect())
+}
+
 struct Loader<'a> {
     path: &'a Path,
     folder: &'a Path,

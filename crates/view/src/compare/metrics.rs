@@ -89,7 +89,8 @@ fn dram(runs: &[RunFolder], levels: &[Vec<MemoryLevel>]) -> Vec<Row> {
     let rows = [
         row(runs.len(), "bytes", Quantity::Bytes, |i| known(level(i)?.bytes?)),
         row(runs.len(), "bytes per cycle", Quantity::Ratio, |i| {
-            Some(known(level(i)?.bytes?)? / runs[i].stats.number(&["total", "cycles"])?)
+            // Of the span in which the channels counted, which can end after the last kernel.
+            Some(known(level(i)?.bytes?)? / runs[i].stats.number(&["counted_until"]).filter(|cycles| *cycles > 0.0)?)
         }),
         row(runs.len(), "bursts", Quantity::Amount, |i| Some(level(i)?.accesses as f64)),
         row(runs.len(), "writes", Quantity::Amount, |i| Some(level(i)?.writes? as f64)),

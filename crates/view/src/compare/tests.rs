@@ -142,3 +142,14 @@ fn the_page_shows_names_as_text_and_the_json_everything() {
 fn runs_beyond_the_letters_have_numbers() {
     assert_eq!([0, 25, 26].map(label), ["A", "Z", "#27"]);
 }
+
+#[test]
+fn bytes_per_cycle_are_over_the_span_that_the_channels_counted_in() {
+    let mut pair = pair();
+    for (run, counted) in pair.iter_mut().zip([2000, 8000]) {
+        run.stats.0["counted_until"] = counted.into();
+        run.stats.0["dram_burst_bytes"] = 32.into();
+        run.stats.0["components"]["dram"] = json!({ "total": { "reads": 500, "writes": 0, "row_hits": 400, "row_misses": 100 } });
+    }
+    assert_eq!(row(&Comparison::of(&pair), "DRAM", "bytes per cycle").values, [Some(8.0), Some(2.0)]);
+}

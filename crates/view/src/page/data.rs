@@ -26,6 +26,12 @@ impl<'a> Data<'a> {
         })
     }
 
+    /// Seconds in which the components counted: the span of every rate of their counters; `None` where no time has passed.
+    pub(super) fn counted_seconds(&self) -> Option<f64> {
+        let seconds = self.run.stats.number(&["counted_until"])? / self.hertz();
+        (seconds.is_finite() && seconds > 0.0).then_some(seconds)
+    }
+
     /// Core cycles per second of the simulated machine.
     pub(super) fn hertz(&self) -> f64 {
         self.run.stats.number(&["core_khz"]).unwrap_or(0.0) * 1000.0

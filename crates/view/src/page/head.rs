@@ -66,7 +66,10 @@ pub(super) fn headlines(data: &Data<'_>) -> Vec<Headline> {
     };
     let bytes = level("DRAM").and_then(|level| level.bytes).filter(|bytes| *bytes > 0);
     let peak = stats.number(&["dram_bytes_per_second"]);
-    let share = bytes.zip(time).zip(peak).map(|((bytes, time), peak)| format!("{} of peak bandwidth", percent(bytes as f64 / time / peak)));
+    let share = bytes
+        .zip(data.counted_seconds())
+        .zip(peak)
+        .map(|((bytes, time), peak)| format!("{} of peak bandwidth", percent(bytes as f64 / time / peak)));
     let ended = total("kernels_ended").zip(total("kernels")).map(|(ended, all)| {
         let ctas = total("ctas_done").map_or_else(String::new, |ctas| format!("{} CTAs", count(ctas)));
         (if ended == all { count(all) } else { format!("{} of {}", count(ended), count(all)) }, ctas)

@@ -88,7 +88,7 @@ fn channels(data: &Data<'_>) -> Option<Figure> {
     };
     let (reads, writes, hits) = (instances("reads")?, instances("writes")?, instances("row_hits")?);
     let burst = stats.number(&["dram_burst_bytes"])?;
-    let time = stats.number(&["counted_until"])? / data.hertz();
+    let time = data.counted_seconds()?;
     let peak = stats.number(&["dram_bytes_per_second"]).map(|peak| peak / reads.len() as f64);
     let rate = |i: usize| (reads[i] + writes[i]) * burst / time;
     let share = |i: usize| peak.map_or_else(String::new, |peak| percent(rate(i) / peak));
@@ -100,7 +100,7 @@ fn channels(data: &Data<'_>) -> Option<Figure> {
         let rows = if reads[i] + writes[i] > 0.0 { percent(hits[i] / (reads[i] + writes[i])) } else { "–".to_owned() };
         vec![name(i), count(reads[i] as u64), count(writes[i] as u64), rows, format!("{}B/s", si(rate(i))), share(i)]
     };
-    (time > 0.0 && !reads.is_empty()).then(|| Figure {
+    (!reads.is_empty()).then(|| Figure {
         title: "DRAM channels".into(),
         note: "Bandwidth of each channel over the whole run.".into(),
         svg: columns(&(0..reads.len()).map(bar).collect::<Vec<_>>(), "var(--accent)"),

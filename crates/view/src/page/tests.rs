@@ -60,3 +60,17 @@ fn a_run_without_intervals_says_how_to_record_them() {
     fs::write(folder.path().join("intervals.csv"), "cycle,a\n1,x\n").unwrap();
     assert!(page(&run).unwrap_err().to_string().contains("intervals.csv: line 2"));
 }
+
+#[test]
+fn rates_of_a_page_are_over_the_span_that_the_channels_counted_in() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 30, 3);
+    // The last kernel ends at 300, and CPU cores keep the run going up to 1,200: 6 bursts of 32 bytes in 1.2 us, of 32 GB/s.
+    let path = folder.path().join("stats.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"counted_until\":300", "\"counted_until\":1200")).unwrap();
+    let page = page(&crate::RunFolder::read(folder.path()).unwrap()).unwrap();
+    assert!(page.contains("0.5 % of peak bandwidth") && !page.contains("2.0 % of peak"), "DRAM: {page}");
+    // Channel 0 has half of the bursts and of the peak.
+    assert!(page.contains("80.0 MB/s") && page.contains(">0.5 %<"), "channels: {page}");
+}

@@ -217,7 +217,7 @@ impl CdSearch {
             out.signal(first, "demand", bandwidths.demand);
             out.signal(first, "supply", bandwidths.supply);
             out.signal(first, "memory_intensive", f64::from(u8::from(app.memory)));
-            out.signal(first, "ipc", row[columns.instructions] as f64 / seen.interval as f64);
+            out.signal(first, "warp_ipc", row[columns.instructions] as f64 / seen.interval as f64);
         }
         let memory = self.apps.iter().filter(|app| app.memory).count();
         if memory == 0 {
@@ -243,7 +243,7 @@ impl CdSearch {
         let mut sampled = false;
         for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
             let ipc = row[columns.instructions] as f64 / seen.interval as f64;
-            out.signal(app.sms.first().copied(), "ipc", ipc);
+            out.signal(app.sms.first().copied(), "warp_ipc", ipc);
             if let Some(mut search) = app.search {
                 let next = search.measured(ipc);
                 sampled |= app.follow(search, next, out);

@@ -209,3 +209,18 @@ fn launches_wait_for_their_arrivals_and_say_when_they_are_ready() {
         assert!(launched[1] <= 300 && launched[1] > launched[0], "{launched:?}");
     }
 }
+
+#[test]
+fn a_launch_that_has_not_arrived_holds_no_slot() {
+    // One kernel at a time. The first application's is there at once, the second's at 1,500.
+    let jobs = [of(0, job(0, 8, 2, |_| 30)), of(0, job(0, 8, 2, |_| 30)), of(1, job(0, 2, 2, |_| 30))];
+    for how in [PLAIN, Stepping { span: 5, skip: true, first_sm: 1 }] {
+        let mut chip = Chip::arriving(2, &Dispatch { max_kernels: 1, ..spec() }, &jobs, &[0, 9], &[1_500]);
+        chip.run(LONG, how);
+        let rows = chip.grid.kernel_stats();
+        let times = |kernel: usize| (rows[kernel].launched.unwrap(), rows[kernel].started.unwrap(), rows[kernel].ended.unwrap());
+        assert!(times(0).1 < 50 && times(1).2 < 1_000, "{:?} {:?}", times(0), times(1));
+        // Its first CTA is bound in the cycle of its arrival, and starts one latency later.
+        assert_eq!((times(2).0, times(2).1), (1_500 + 5 - 20, 1_505));
+    }
+}

@@ -1,0 +1,138 @@
+//! Whether a result folder holds another experiment than the one that is to be written there.
+//!
+//! In: the folder, and the `run.toml` of the run. An experiment is its machine, its workload and its settings, by their values; threads, builds and whatever
+//! else results do not depend on are no part of it. Of the machine only keys that both files have are compared, so that a folder of an earlier build,
+//! which lacks a new key, is the same experiment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use warpshard_report::FolderError;
+
+/// Settings of `[run]` that results do not depend on. The file of a trace counts by where it lies.
+const NO_EFFECT: [&str; 6] = ["run.threads", "run.pin", "run.epoch", "run.version", "run.commit", "run.workload.trace"];
+
+/// Differences that an error lists.
+const LISTED: usize = 3;
+
+/// Checks that `folder`, if it holds results, holds those of the experiment of `run_toml`. A run that was `resumed` may have another `--max-cycles`.
+///
+/// # Errors
+/// When it holds those of another one; the error lists what differs.
+pub fn refuse_another(folder: &Path, run_toml: &str, resumed: bool) -> Result<(), FolderError> {
+    let another = |found: String| Err(FolderError::Another { folder: folder.to_owned(), found });
+    // Whatever else is there is refused where the folder is opened.
+    if !folder.join("stats.json").is_file() {
+        return Ok(());
+    }
+    let Ok(text) = fs::read_to_string(folder.join("run.toml")) else { return another("it is not that of a run".into()) };
+    let Some(theirs) = values(&text) else { return another("its run.toml cannot be read".into()) };
+    let ours = values(run_toml).unwrap_or_default();
+    let differences = differences(&theirs, &ours, resumed);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let more = differences.len().saturating_sub(LISTED);
+    let listed = differences.into_iter().take(LISTED).collect::<Vec<_>>().join(", ");
+    another(listed + &if more > 0 { format!(", and {more} more") } else { String::new() })
+}
+
+/// Checks that `folder`, if it holds results, holds those of the study `name`; with an empty name, that it holds neither a run nor a study.
+///
+/// # Errors
+/// When it holds those of something else.
+pub fn refuse_another_study(folder: &Path, name: &str) -> Result<(), FolderError> {
+    let Ok(text) = fs::read_to_string(folder.join("stats.json")) else { return Ok(()) };
+    let stats: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let found = match stats.get("study").and_then(serde_json::Value::as_str) {
+        Some(study) if study == name => return Ok(()),
+        Some(study) => format!("the study {study}"),
+        None => "it is that of a run".into(),
+    };
+    Err(FolderError::Another { folder: folder.to_owned(), found })
+}
+
+fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>, resumed: bool) -> Vec<String> {
+    let relaxed = [theirs, ours].iter().any(|side| side.get("run.relaxed").is_some_and(|relaxed| relaxed == "true"));
+    let counts = |key: &str| match key {
+        "run.epoch" => relaxed,
+        "run.max_cycles" => !resumed,
+        _ => !NO_EFFECT.contains(&key),
+    };
+    let keys = theirs.keys().chain(ours.keys().filter(|key| !theirs.contains_key(*key)));
+    let word = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
+    let differs = |key: &&String| {
+        let (theirs, ours) = (theirs.get(*key), ours.get(*key));
+        counts(key) && theirs != ours && (key.starts_with("run.") || theirs.is_some() && ours.is_some())
+    };
+    let line = |key: &String| format!("{key} is {} there and {} now", word(theirs.get(key)), word(ours.get(key)));
+    keys.filter(differs).map(line).collect()
+}
+
+/// Every value of a `run.toml` with its key; `None` where it is none.
+fn values(text: &str) -> Option<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    flatten("", &text.parse().ok()?, &mut values);
+    Some(values)
+}
+
+fn flatten(prefix: &str, table: &toml::Table, values: &mut BTreeMap<String, String>) {
+    for (name, value) in table {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            toml::Value::Table(table) => flatten(&key, table, values),
+            other => {
+                values.insert(key, other.to_string());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "name = \"tiny\"\n[gpu]\nsms = 4\n[run]\nversion = \"1\"\nthreads = 1\nseed = 1\n[run.workload]\nname = \"vecadd\"\n";
+
+    fn refused(old: &str, new: &str, resumed: bool) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("stats.json"), "{}").unwrap();
+        fs::write(folder.path().join("run.toml"), old).unwrap();
+        refuse_another(folder.path(), new, resumed).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn another_machine_workload_or_setting_is_another_experiment_and_a_new_build_is_not() {
+        for (from, to, expected) in [
+            ("sms = 4", "sms = 8", "gpu.sms is 4 there and 8 now"),
+            ("seed = 1", "seed = 2", "run.seed is 1 there and 2 now"),
+            ("\"vecadd\"", "\"stream\"", "run.workload.name is \"vecadd\" there and \"stream\" now"),
+            ("seed = 1", "seed = 1\nmax_cycles = 9", "run.max_cycles is not set there and 9 now"),
+        ] {
+            let found = refused(RUN, &RUN.replace(from, to), false).unwrap();
+            assert!(
+                found.contains("holds the results of another experiment") && found.contains(expected) && found.contains("--force"),
+                "{found}"
+            );
+        }
+        for (from, to) in [("threads = 1", "threads = 2"), ("version = \"1\"", "version = \"2\""), ("sms = 4", "sms = 4\nnew_key = 1")] {
+            assert_eq!(refused(RUN, &RUN.replace(from, to), false), None, "{to}");
+        }
+        let longer = RUN.replace("seed = 1", "seed = 1\nmax_cycles = 9");
+        assert_eq!(refused(RUN, &longer, true), None);
+        let epoch = RUN.replace("seed = 1", "seed = 1\nrelaxed = true\nepoch = 80");
+        assert!(refused(&epoch, &epoch.replace("80", "90"), false).is_some());
+    }
+
+    #[test]
+    fn an_empty_folder_and_one_that_is_not_there_hold_no_experiment() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(refuse_another(folder.path(), RUN, false).is_ok() && refuse_another(&folder.path().join("new"), RUN, false).is_ok());
+        fs::write(folder.path().join("stats.json"), "{}").unwrap();
+        assert!(refuse_another(folder.path(), RUN, false).unwrap_err().to_string().contains("it is not that of a run"));
+        fs::write(folder.path().join("stats.json"), "{\"study\": \"noc\"}").unwrap();
+        assert!(refuse_another_study(folder.path(), "noc").is_ok());
+        assert!(refuse_another_study(folder.path(), "dram").unwrap_err().to_string().contains("the study noc"));
+    }
+}
