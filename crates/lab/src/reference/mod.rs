@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TaskError;
 
-pub use table::Table;
+pub use table::{Row, Table};
 
 /// Where figures and recorded traces come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,11 @@ impl References {
     /// A file or folder of the references, such as a recorded trace, if it is there.
     pub fn recorded(&self, path: &str) -> Option<PathBuf> {
         Some(self.folder.join(path)).filter(|path| path.exists())
+    }
+
+    /// A file of the folder that takes the place of something built in, if the user named a folder that has it.
+    pub fn replacement(&self, path: &str) -> Option<PathBuf> {
+        self.recorded(path).filter(|_| self.replaces)
     }
 
     /// The folder of recorded traces, whether or not it is there.
