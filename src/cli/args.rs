@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Phases(PhasesArgs),
     /// Convert Accel-Sim configuration files to a machine.
     Import(ImportArgs),
+    /// Make a machine of measured microbenchmarks and a base machine.
+    Calibrate(CalibrateArgs),
     /// Run a study: an experiment compared with published or measured results.
     Study(StudyArgs),
     /// Compile CUDA C to a program listing, without a GPU or a CUDA toolkit.
@@ -609,6 +611,33 @@ pub(crate) struct ImportArgs {
     /// Name of the machine [default: the name of its file].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+}
+
+const CALIBRATE_HELP: &str = "\
+Each value that follows from a measurement has it in a comment, micro:KEY; what cannot be derived stays the base's, and the report says why.
+A latency is moved by what the base's own microbenchmark, simulated, is away from the measured value. The same files give the same bytes.
+
+Example:
+  python3 programs/tools/measure.py micro --out micro.json
+  warpshard calibrate micro.json --machine v100 --out mine.toml
+  warpshard study micro --machine ./mine.toml";
+
+/// Options of `calibrate`.
+#[derive(Args, Debug)]
+#[command(after_help = CALIBRATE_HELP)]
+pub(crate) struct CalibrateArgs {
+    /// Measurements: the JSON that programs/tools/measure.py writes.
+    #[arg(value_name = "MICRO.json")]
+    pub measurements: PathBuf,
+    /// Base: built-in machine, or machine file (.toml).
+    #[arg(long, value_name = "NAME|FILE", default_value = "v100")]
+    pub machine: String,
+    /// Override a value of the base. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Machine file to write; must not exist.
+    #[arg(long, value_name = "MACHINE.toml")]
+    pub out: PathBuf,
 }
 
 /// The length of an epoch.
