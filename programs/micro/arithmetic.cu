@@ -65,7 +65,7 @@ __device__ __forceinline__ wide bits(double x) { return __double_as_longlong(x);
     each(21, word, "r", "fma.rn.bf16x2 %0, %0, %1, %2;")                                                 \
     each(22, word, "r", "{ .reg .f32 t;\n\tcvt.rn.f32.s32 t, %0;\n\tcvt.rzi.s32.f32 %0, t; }")           \
     each(23, word, "r", "{ .reg .pred p;\n\tsetp.ne.u32 p, %0, %1;\n\tvote.sync.ballot.b32 %0, p, 0xffffffff; }") \
-    each(24, word, "r", "shfl.sync.idx.b32 %0, %0, %1, 31, 0xffffffff;")                                 \
+    each(24, word, "r", "shfl.sync.idx.b32 %0, %0, %0, 31, 0xffffffff;")                                 \
     each(25, word, "r", "redux.sync.add.u32 %0, %0, 0xffffffff;")                                        \
     each(26, word, "r", "match.any.sync.b32 %0, %0, 0xffffffff;")                                        \
     each(27, word, "r", "{ .reg .pred p;\n\tsetp.lt.u32 p, %0, %1;\n\tselp.u32 %0, %2, %0, p; }")        \
