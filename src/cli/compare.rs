@@ -65,7 +65,10 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
         }
     }
     if !args.conditions.is_empty() {
-        return Err(Failure::new(Exit::Usage, "--where chooses rows of Nsight Compute's file, and none ending in .csv is given".to_owned()));
+        return Err(Failure::new(
+            Exit::Usage,
+            "--where chooses rows of Nsight Compute's file, and none ending in .csv is given".to_owned(),
+        ));
     }
     let runs = args.runs.iter().map(|path| RunFolder::read(path)).collect::<Result<Vec<_>, _>>()?;
     let comparison = Comparison::of(&runs);

@@ -55,11 +55,7 @@ const RULES: &[Rule] = &[
     rule("gpu.sm.timing.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", How::Initiation("gpu.sm.units.int")),
     rule("gpu.sm.timing.sfu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", How::Initiation("gpu.sm.units.sfu")),
     rule("gpu.sm.timing.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", How::Initiation("gpu.sm.units.dp")),
-    rule(
-        "gpu.sm.timing.tensor.initiation",
-        "mma_sync.chains4_warps16_cycles_per_mma_per_warp",
-        How::Matrix("gpu.sm.units.tensor", 16.0),
-    ),
+    rule("gpu.sm.timing.tensor.initiation", "mma_sync.chains4_warps16_cycles_per_mma_per_warp", How::Matrix("gpu.sm.units.tensor", 16.0)),
     rule("gpu.sm.timing.sp.latency", "latency.ffma", How::Latency),
     rule("gpu.sm.timing.int.latency", "latency.imad", How::Latency),
     rule("gpu.sm.timing.alu.latency", "latency.lop", How::Latency),

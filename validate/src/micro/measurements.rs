@@ -140,12 +140,17 @@ mod tests {
     fn numbers_have_the_names_around_them_and_what_is_no_measurement_is_refused() {
         let text = r#"{"latency": {"ffma": 4.0, "note": "x"}, "stream_us": {"l2_read_1": [10, 2.5]}, "atomics": {"shared_latency": -1}}"#;
         let read = Measurements::parse("m.json", text).unwrap();
-        assert_eq!(read.keys().collect::<Vec<_>>(), ["atomics.shared_latency", "latency.ffma", "stream_us.l2_read_1.0", "stream_us.l2_read_1.1"]);
+        assert_eq!(
+            read.keys().collect::<Vec<_>>(),
+            ["atomics.shared_latency", "latency.ffma", "stream_us.l2_read_1.0", "stream_us.l2_read_1.1"]
+        );
         assert_eq!(read.number("stream_us.l2_read_1.1").unwrap(), Some(2.5));
         assert_eq!(read.number("latency.fadd").unwrap(), None);
         let wrong = read.number("atomics.shared_latency").unwrap_err().to_string();
         assert_eq!(wrong, "m.json: `atomics.shared_latency` is -1; expected a number above 0");
-        for (text, expected) in [("{", "m.json: EOF while parsing"), ("{}", "there is no number"), (r#"{"a": 1e999}"#, "number out of range")] {
+        for (text, expected) in
+            [("{", "m.json: EOF while parsing"), ("{}", "there is no number"), (r#"{"a": 1e999}"#, "number out of range")]
+        {
             let error = Measurements::parse("m.json", text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("measure.py"), "{error}");
         }

@@ -59,12 +59,8 @@ fn properties_are_taken_as_they_are_and_what_no_machine_can_have_is_refused() {
 
 #[test]
 fn a_study_puts_ours_beside_the_measured_value_of_the_same_key() {
-    let request = Request {
-        catalogue: Catalogue::core(),
-        machine: Some("tiny".into()),
-        only: Some("chase_shared".into()),
-        ..Request::default()
-    };
+    let request =
+        Request { catalogue: Catalogue::core(), machine: Some("tiny".into()), only: Some("chase_shared".into()), ..Request::default() };
     let output = study(&request).unwrap();
     assert_eq!(output.column("key").unwrap()[..3], ["chase_shared.1", "chase_shared.2", "chase_shared.33"]);
     assert_eq!(output.column("measured").unwrap()[0], "23.122");

@@ -276,8 +276,10 @@ mod tests {
         assert_eq!(metric("dram__bytes_read.sum"), 1.5e6);
         assert!((metric("gpu__time_duration.sum") - 2250.0).abs() < 1e-9, "nanoseconds");
         assert!(!launches[1].metrics.contains_key("dram__bytes_read.sum"), "what was not measured is not there");
-        assert_eq!(["byte", "Kbyte", "Gbyte", "Ghz", "msecond", "second", "nsecond", "%", "cycle/nsecond"].map(factor),
-            [1.0, 1e3, 1e9, 1e9, 1e6, 1e9, 1.0, 1.0, 1e9].map(|value: f64| value));
+        assert_eq!(
+            ["byte", "Kbyte", "Gbyte", "Ghz", "msecond", "second", "nsecond", "%", "cycle/nsecond"].map(factor),
+            [1.0, 1e3, 1e9, 1e9, 1e6, 1e9, 1.0, 1.0, 1e9].map(|value: f64| value)
+        );
     }
 
     #[test]
