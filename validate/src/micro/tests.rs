@@ -1,3 +1,5 @@
+//! The study and the calibration on a small machine.
+
 use super::*;
 
 use warpshard_lab::Lab;
