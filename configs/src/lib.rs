@@ -64,7 +64,8 @@ pub const CORE: &[&[File]] = &[
             "v100x2",
             "dgx1-v100",
             "chiplet2",
-            "v100-p100"
+            "v100-p100",
+            "h100"
         ]
     ),
     embedded!(Model, "../workloads/", ["divergent", "gather", "gemm_tiled", "reduce", "stream", "strided", "vecadd"]),

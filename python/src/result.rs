@@ -145,7 +145,9 @@ impl Outcome {
         columns.numbers("launched", kernels.iter().map(|kernel| kernel.launched));
         columns.numbers("started", kernels.iter().map(|kernel| kernel.started));
         columns.numbers("ended", kernels.iter().map(|kernel| kernel.ended));
-        columns.numbers("cycles", works.iter().map(|work| Some(work.cycles)));
+        let elapsed = works.iter().zip(kernels).map(|(work, kernel)| Some(work.cycles + kernel.launch_latency_cycles));
+        columns.numbers("cycles", elapsed);
+        columns.numbers("cycles_active", works.iter().map(|work| Some(work.cycles)));
         columns.numbers("launch_latency_cycles", kernels.iter().map(|kernel| Some(kernel.launch_latency_cycles)));
         columns.floats("ipc", works.iter().map(Work::ipc));
         counters(&mut columns, &kernels.iter().map(|kernel| kernel.counters.as_slice()).collect::<Vec<_>>());

@@ -159,6 +159,9 @@ pub(crate) struct RunArgs {
     /// lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Simulation")]
     pub set: Vec<(String, String)>,
+    /// Clock of the SMs, such as "1755 MHz": short for --set clocks.core=FREQUENCY.
+    #[arg(long, value_name = "FREQUENCY", help_heading = "Simulation")]
+    pub clock: Option<String>,
     /// Attach a controller, with parameters after a colon. Repeatable. `warpshard list policies` lists controllers and
     /// parameters.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "Simulation")]
@@ -287,7 +290,7 @@ impl RunArgs {
         Request {
             machine: self.machine.clone(),
             workload: apps.or(trace).or(program).or(model),
-            set: self.set.clone(),
+            set: self.clock.iter().map(|clock| ("clocks.core".to_owned(), clock.clone())).chain(self.set.iter().cloned()).collect(),
             policies: self.policy.clone(),
             kernels: self.kernels.clone(),
             cpu: Cpu {

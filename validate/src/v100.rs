@@ -117,13 +117,7 @@ impl Task for Timing<'_> {
     type Result = Taken;
 
     fn key(&self) -> Result<String, TaskError> {
-        let read = |path: &Path| warpshard_config::input::read_text(path).map_err(|error| format!("{}: {error}", path.display()));
-        let (file, text) = (self.file(), read(&self.file())?);
-        let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-        let listings = launch.get("modules").and_then(toml::Value::as_table).into_iter().flatten();
-        let listings = listings.filter_map(|(_, name)| Some(file.with_file_name(name.as_str()?)));
-        let code = listings.map(|listing| read(&listing)).collect::<Result<String, String>>()?;
-        Ok(format!("v100 {:?} {} {text} {:08x}", self.set, self.machine()?.provenance.to_toml(), crc32fast::hash(code.as_bytes())))
+        Ok(format!("v100 {:?} {} {}", self.set, self.machine()?.provenance.to_toml(), crate::sources_of(&self.file())?))
     }
 
     fn run(&self) -> Result<Taken, TaskError> {

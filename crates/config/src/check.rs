@@ -78,6 +78,15 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
 
 fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
     let dispatch = &machine.gpu.dispatch;
+    let mut order = dispatch.order.clone();
+    order.sort_unstable();
+    let sms = machine.gpu.sms;
+    checker.require(
+        order.is_empty() || order.iter().map(|&sm| u32::from(sm)).eq(0..sms),
+        &["gpu.dispatch.order", "gpu.sms"],
+        || format!("`gpu.dispatch.order` has {} numbers, expected each from 0 to {} once", order.len(), sms.saturating_sub(1)),
+        || "every SM has its place in the order in which they are served; [] is ascending".to_owned(),
+    );
     let round_trip = 2 * dispatch.latency;
     checker.advise(
         dispatch.launch_latency >= round_trip,

@@ -268,4 +268,5 @@ words!(PartitionHash {
     Linear = "linear": "the address bits as they are",
     Xor = "xor": "exclusive or with the next bits up",
     Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
+    Spread = "spread": "the same with equal shares for any number of slices; at powers of two it is ipoly",
 });

@@ -128,6 +128,8 @@ pub struct Dispatch {
     pub latency: u64,
     /// CTAs bound to an SM beyond those resident.
     pub ahead: u32,
+    /// The SMs in the order in which they are served; ascending where it is empty.
+    pub order: Vec<u16>,
     /// Core cycles from the launch of a kernel (its predecessors in the stream having ended) to its first CTA's start.
     pub launch_latency: u64,
     /// Kernels that may run at once on the chip.
@@ -163,6 +165,8 @@ pub struct Sm {
     pub shared_bytes: u32,
     /// Shared memory is allocated to a CTA in multiples of this many bytes.
     pub shared_granularity: u32,
+    /// Bytes of shared memory that a CTA takes beside its own.
+    pub shared_reserved: u32,
     /// Whether schedulers own their register banks and execution units.
     pub style: CoreStyle,
     /// Warp schedulers; warp slot w belongs to scheduler w % schedulers.
@@ -350,6 +354,26 @@ pub struct UnifiedL1 {
     pub total_bytes: u32,
     /// Shared memory sizes to choose from, ascending, in bytes.
     pub shared_options: Vec<u32>,
+    /// How often the needs of a kernel with shared memory of its own are to fit.
+    pub headroom: u32,
+    /// The most bytes that are chosen for headroom.
+    pub headroom_limit: u32,
+    /// Bytes for each CTA that fits an SM, whatever it needs.
+    pub least_per_cta: u32,
+    /// The most bytes that are chosen for that.
+    pub least_limit: u32,
+}
+
+impl UnifiedL1 {
+    /// The bytes that shared memory gets for a kernel whose CTAs need `needed` bytes each, its own and reserved ones, and of which `ctas` fit an SM:
+    /// the smallest size to choose from that holds all of them, and the headroom. `None` where no size does.
+    pub fn shared_bytes(&self, own: bool, needed: u32, ctas: u32) -> Option<u32> {
+        let all = needed.saturating_mul(ctas);
+        let headroom = if own { all.saturating_mul(self.headroom).min(self.headroom_limit) } else { 0 };
+        let least = self.least_per_cta.saturating_mul(ctas).min(self.least_limit);
+        let wanted = all.max(headroom).max(least);
+        self.shared_options.iter().copied().find(|option| *option >= wanted)
+    }
 }
 
 /// The network.

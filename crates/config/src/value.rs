@@ -40,6 +40,8 @@ pub enum Kind {
     Bytes(u64, u64),
     /// Sizes, in a list.
     Sizes,
+    /// Whole numbers, in a list.
+    Numbers,
     /// A clock frequency.
     Frequency,
     /// A voltage.
@@ -67,6 +69,8 @@ pub enum Value {
     Number(u64),
     /// Sizes in bytes.
     Sizes(Vec<u64>),
+    /// Whole numbers.
+    Numbers(Vec<u64>),
     /// Which of the key's choices.
     Choice(usize),
     /// An address layout.
@@ -84,7 +88,7 @@ impl Value {
             Self::Flag(flag) => *flag,
             Self::Number(number) => *number > 0,
             Self::Choice(choice) => *choice > 0,
-            Self::Text(_) | Self::Sizes(_) | Self::Layout(_) | Self::Nodes(_) | Self::Wires(_) => true,
+            Self::Text(_) | Self::Sizes(_) | Self::Numbers(_) | Self::Layout(_) | Self::Nodes(_) | Self::Wires(_) => true,
         }
     }
 }
@@ -115,6 +119,7 @@ impl Kind {
             Self::Cycles(clock, low, high) => format!("cycles of the {clock} clock, from {low} to {high}"),
             Self::Bytes(low, high) => format!("a size from {} to {}", Bytes(low), Bytes(high)),
             Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(LARGEST_LISTED)),
+            Self::Numbers => "a list of whole numbers, such as [0, 2, 1]".to_owned(),
             Self::Frequency => {
                 format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCIES.start()), Frequency(*FREQUENCIES.end()))
             }
@@ -150,6 +155,10 @@ impl Kind {
                 Err(error) => Err(error.into()),
             },
             (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
+            (Self::Numbers, Raw::List(list)) => {
+                let number = |raw: &Raw| if let Raw::Number(text) = raw { whole(text) } else { None };
+                list.iter().map(number).collect::<Option<_>>().map_or_else(|| fail(None), |numbers| Ok(Value::Numbers(numbers)))
+            }
             (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => match quantity::parse_frequency(text)?.0 {
                 khz if FREQUENCIES.contains(&khz) => Ok(Value::Number(khz)),
                 _ => fail(None),
@@ -189,6 +198,7 @@ impl Kind {
                 let sizes: Vec<String> = sizes.iter().map(|size| format!("\"{}\"", Bytes(*size))).collect();
                 format!("[{}]", sizes.join(", "))
             }
+            (_, Value::Numbers(numbers)) => format!("{numbers:?}"),
             (_, Value::Nodes(nodes)) => seat::write(nodes),
             (_, Value::Wires(wires)) => system::write(wires),
             (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
@@ -238,6 +248,7 @@ mod tests {
             (Kind::Cycles("core", 0, 40), Value::Number(40)),
             (Kind::Bytes(1, 98304), Value::Number(98304)),
             (Kind::Sizes, Value::Sizes(vec![0, 8192])),
+            (Kind::Numbers, Value::Numbers(vec![3, 0, 2])),
             (Kind::Frequency, Value::Number(1_132_500)),
             (Kind::Voltage, Value::Number(925)),
             (Kind::Percent, Value::Number(25)),

@@ -87,7 +87,7 @@ impl CtaNeeds {
         Self {
             threads: warps.saturating_mul(WARP_SIZE),
             warps,
-            shared_bytes: multiple(info.shared_bytes, spec.shared_granularity),
+            shared_bytes: multiple(info.shared_bytes.saturating_add(spec.shared_reserved), spec.shared_granularity),
             registers: warps.saturating_mul(per_warp),
         }
     }

@@ -22,6 +22,9 @@ pub enum PartitionHash {
     Xor,
     /// Irreducible-polynomial hashing (Rau, "Pseudo-randomly interleaved memory", ISCA 1991) of the bits above.
     Ipoly,
+    /// The same for any number of slices, with equal shares: with slices `odd << bits`, the low bits of the slice number are hashed as by `Ipoly`,
+    /// and what is above them is rotated by a multiplicative hash. The same as `Ipoly` where `odd` is 1.
+    Spread,
 }
 
 /// A place in a memory partition.
@@ -123,7 +126,7 @@ struct Hashed {
 impl Hashed {
     fn new(map: &AddressMap) -> Option<Self> {
         let suits = map.constant_bits.1 == 0
-            && map.hash == PartitionHash::Ipoly
+            && matches!(map.hash, PartitionHash::Ipoly | PartitionHash::Spread)
             && map.partitions.is_power_of_two()
             && map.slices_per_partition <= 2;
         let slice_bits = map.slices_per_partition.trailing_zeros();
@@ -369,6 +372,16 @@ impl AddressMap {
                 // and folds numbers beyond the last slice.
                 let bits = self.partitions.next_power_of_two().trailing_zeros() + slice_bits;
                 ipoly(above, plain, bits) % u64::from(self.partitions * self.slices_per_partition)
+            }
+            PartitionHash::Spread => {
+                let slices = u64::from(self.partitions) << slice_bits;
+                let bits = slices.trailing_zeros();
+                let odd = slices >> bits;
+                let above = above >> slice_bits;
+                let low = ipoly(above, plain & ((1 << bits) - 1), bits);
+                // The golden ratio in 64 bits (Knuth, The Art of Computer Programming, 6.4): its high bits depend on all bits of the address.
+                let turn = if odd == 1 { 0 } else { (above.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % odd };
+                ((plain >> bits) + turn) % odd << bits | low
             }
         };
         SliceId((slice + u64::from(self.reserved * self.slices_per_partition)) as u16)
@@ -633,6 +646,33 @@ mod tests {
         assert_eq!(partitions, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
         let folded = six_by_two(PartitionHash::Ipoly);
         assert!((0..100_000).all(|i| folded.slice_of(Addr(i * 256)).0 < 12));
+    }
+
+    #[test]
+    fn spreading_is_the_polynomial_at_powers_of_two_and_fair_at_all_numbers() {
+        for partitions in [1u32, 2, 8, 32, 64, 3, 5, 6, 20, 24, 40, 80] {
+            for slices_per_partition in [1u32, 2] {
+                let map = AddressMap { partitions, slices_per_partition, hash: PartitionHash::Spread, ..qv100() };
+                let slices = u64::from(partitions * slices_per_partition);
+                if partitions.is_power_of_two() {
+                    let ipoly = AddressMap { hash: PartitionHash::Ipoly, ..map.clone() };
+                    let same = |i: u64| map.slice_of(Addr(i * 224)) == ipoly.slice_of(Addr(i * 224));
+                    assert!((0..20_000).all(same), "{partitions} x {slices_per_partition}");
+                }
+                // Lines of a stretch, and lines a power of two apart: no slice gets twice its share.
+                for shift in [8, 12, 16, 20] {
+                    let mut counts = vec![0u64; slices as usize];
+                    let lines = slices * 256;
+                    (0..lines).for_each(|i| counts[map.slice_of(Addr(i << shift)).index()] += 1);
+                    assert!(
+                        counts.iter().all(|&count| count > 128 && count < 512),
+                        "{partitions} x {slices_per_partition}, 2^{shift}: {counts:?}"
+                    );
+                }
+                let within: BTreeSet<_> = (0..1 << 14).map(|i| map.locate(Addr(0x1f00_0000 + i * 32))).collect();
+                assert_eq!(within.len(), 1 << 14, "two addresses share a place");
+            }
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn timeline(entries: &[TimelineEntry]) -> String {
 }
 
 /// Columns of [`kernels`] before the counters.
-const KERNEL: [&str; 17] = [
+const KERNEL: [&str; 18] = [
     "index",
     "id",
     "name",
@@ -68,6 +68,7 @@ const KERNEL: [&str; 17] = [
     "started",
     "ended",
     "cycles",
+    "cycles_active",
     "launch_latency_cycles",
     "warp_instructions",
     "thread_instructions",
@@ -120,6 +121,7 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
             Cell::count(kernel.launched),
             Cell::count(kernel.started),
             Cell::count(kernel.ended),
+            Cell::Count(work.cycles + kernel.launch_latency_cycles),
             Cell::Count(work.cycles),
             Cell::Count(kernel.launch_latency_cycles),
             Cell::Count(work.warp_instructions),

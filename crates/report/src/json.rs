@@ -174,7 +174,8 @@ fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value
     map.insert("launched".into(), kernel.launched.into());
     map.insert("started".into(), kernel.started.into());
     map.insert("ended".into(), kernel.ended.into());
-    map.insert("cycles".into(), work.cycles.into());
+    map.insert("cycles".into(), (work.cycles + kernel.launch_latency_cycles).into());
+    map.insert("cycles_active".into(), work.cycles.into());
     map.insert("launch_latency_cycles".into(), kernel.launch_latency_cycles.into());
     work_into(&mut map, &work);
     if let Some(joules) = joules {

@@ -1,5 +1,6 @@
-//! Measurements of microbenchmarks: numbers by key, from JSON as the script for a GPU writes it, or from a table.
+//! Measurements of microbenchmarks: numbers by key, from JSON as the script for a GPU writes it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +9,12 @@ use thiserror::Error;
 
 use warpshard_config::input;
 use warpshard_lab::error::TaskError;
-use warpshard_lab::reference::{References, Table};
+use warpshard_lab::reference::References;
 
-use super::super::reference::Measured;
-
-/// The file of a folder of references that takes the place of the built-in measurements.
-const FILE: &str = "h100/micro.json";
+/// Our measurements of an H100, and the file of a folder of references that takes their place.
+const BUILT_IN: (&str, &str) = ("h100/micro.json", include_str!("../../reference/h100/micro.json"));
+/// The file of a folder with one GPU's measurements.
+const OWN: &str = "micro.json";
 
 /// Numbers by key. The key of a number inside of objects and lists is their names and positions, joined by dots.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,15 +87,15 @@ impl Measurements {
     /// # Errors
     /// When they cannot be read; a message for the user.
     pub(crate) fn of(references: &References) -> Result<Self, TaskError> {
-        if let Some(path) = references.replacement(FILE).or_else(|| references.replacement("micro.json")) {
-            return Self::read(&path).map_err(|error| error.to_string().into());
-        }
-        Self::of_table(&Measured::Micro.table(references, &["key", "value"])?)
-    }
-
-    fn of_table(table: &Table) -> Result<Self, TaskError> {
-        let row = |row: warpshard_lab::reference::Row<'_>| Ok::<_, TaskError>((row.text("key").to_owned(), row.number("value")?));
-        Ok(Self { name: table.name().to_owned(), numbers: table.rows().map(row).collect::<Result<_, _>>()? })
+        let (file, built_in) = BUILT_IN;
+        let own = references.text(OWN, "")?;
+        let (file, text) = if own.is_empty() { (file, references.text(file, built_in)?) } else { (OWN, own) };
+        let name = if matches!(text, Cow::Borrowed(_)) {
+            format!("built-in {file}")
+        } else {
+            references.folder().join(file).display().to_string()
+        };
+        Self::parse(&name, &text).map_err(|error| error.to_string().into())
     }
 
     /// What messages call the file.

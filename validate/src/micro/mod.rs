@@ -26,7 +26,7 @@ pub use calibrate::{Calibrated, calibrate};
 pub use measurements::{Measurements, MeasurementsError};
 
 /// The machine of the study.
-pub(crate) const MACHINE: &str = "v100";
+pub(crate) const MACHINE: &str = "h100";
 
 /// What a row has.
 struct Shown {

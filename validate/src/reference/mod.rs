@@ -35,7 +35,8 @@ named! {
         Ramulator1("cpu-traces/ramulator1_ipc.csv", table!("ramulator1.csv")): "Ramulator 1, one CPU core on CPU traces.",
         BoardCounters("power/hw_perf.csv", table!("gv100-counters.csv")): "A profiler's counters on a Quadro GV100.",
         BoardPower("power/hw_power_validation_volta.csv", table!("gv100-power.csv")): "The power of that board.",
-        Micro("h100/micro.csv", table!("h100-micro.csv")): "Microbenchmarks on an H100.",
+        LaunchCounters("h100/counters.csv", table!("h100/counters.csv")): "Nsight's counters of launches of the suite on an H100, each from empty caches.",
+        LaunchCycles("h100/cycles.csv", table!("h100/cycles.csv")): "Nsight's cycles of launches of the suite on an H100, in sequence.",
         BoardCycles("v100/qv100-cycles.csv", table!("gv100-cycles.csv")): "Cycles of whole applications on such a board.",
     }
 }

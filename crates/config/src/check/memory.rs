@@ -55,6 +55,13 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
         || format!("`mem.map.hash` is \"xor\" with {} partitions, expected a power of two", map.partitions),
         || "hash = \"linear\" or \"ipoly\" works with any number of partitions".to_owned(),
     );
+    let lowest = 1u64 << (u64::from(map.partitions) * u64::from(map.slices_per_partition)).trailing_zeros();
+    checker.require(
+        map.hash != PartitionHash::Spread || lowest <= 1024,
+        &["mem.map.hash", "mem.map.partitions", "mem.map.slices_per_partition"],
+        || format!("`mem.map.hash` is \"spread\" with a multiple of {lowest} slices on the chip, expected a multiple of at most 1024"),
+        || "the hash is defined up to ten bits; hash = \"linear\" takes any number".to_owned(),
+    );
     checker.require(
         map.hash != PartitionHash::Ipoly || slices <= 1024,
         &["mem.map.hash", "mem.map.partitions", "mem.map.slices_per_partition"],

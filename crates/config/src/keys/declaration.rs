@@ -165,6 +165,15 @@ impl Field for Vec<u32> {
     }
 }
 
+impl Field for Vec<u16> {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Numbers(numbers) => numbers.iter().map(|number| u16::try_from(*number).unwrap_or(u16::MAX)).collect(),
+            other => panic!("{other:?} for a list of numbers"),
+        }
+    }
+}
+
 /// `key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms)`: a key that sets one field.
 macro_rules! key {
     ($path:literal, $kind:expr, $doc:literal, |$machine:ident| $field:expr) => {

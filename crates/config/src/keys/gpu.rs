@@ -22,6 +22,13 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key!("gpu.dispatch.ahead", Kind::Count(0, 64), "CTAs bound to an SM beyond those resident.", |m| m.gpu.dispatch.ahead).default("1"),
     key!(
+        "gpu.dispatch.order",
+        Kind::Numbers,
+        "The order in which the SMs are served, as a list of all their numbers; ascending where the list is empty.",
+        |m| m.gpu.dispatch.order
+    )
+    .default("[]"),
+    key!(
         "gpu.dispatch.launch_latency",
         Kind::Cycles("core", 0, 1 << 30),
         "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",

@@ -87,6 +87,30 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
     key!("gpu.sm.l1.unified.shared_options", Kind::Sizes, "Shared memory sizes to choose from, ascending.", |m| unified(m).shared_options)
         .when("gpu.sm.l1.unified.adaptive", true)
         .option("-gpgpu_shmem_option"),
+    key!(
+        "gpu.sm.l1.unified.headroom",
+        Kind::Count(1, 64),
+        "How often the shared memory of the CTAs that fit an SM is to fit, for kernels with shared memory of their own.",
+        |m| unified(m).headroom
+    )
+    .when("gpu.sm.l1.unified.adaptive", true)
+    .default("1"),
+    key!("gpu.sm.l1.unified.headroom_limit", Kind::Bytes(0, 1 << 24), "No size above this one is chosen for headroom.", |m| unified(m)
+        .headroom_limit)
+    .when("gpu.sm.l1.unified.adaptive", true)
+    .default("\"0 B\""),
+    key!(
+        "gpu.sm.l1.unified.least_per_cta",
+        Kind::Bytes(0, 1 << 24),
+        "Shared memory for each CTA that fits an SM, whatever it needs.",
+        |m| unified(m).least_per_cta
+    )
+    .when("gpu.sm.l1.unified.adaptive", true)
+    .default("\"0 B\""),
+    key!("gpu.sm.l1.unified.least_limit", Kind::Bytes(0, 1 << 24), "No size above this one is chosen for `least_per_cta`.", |m| unified(m)
+        .least_limit)
+    .when("gpu.sm.l1.unified.adaptive", true)
+    .default("\"0 B\""),
 ];
 
 fn unified(machine: &mut Machine) -> &mut UnifiedL1 {

@@ -78,6 +78,7 @@ mod tests {
                 Kind::Flag => Value::Flag(!key.path.ends_with(".perfect")),
                 Kind::Choice(_) => Value::Choice(0),
                 Kind::Sizes => Value::Sizes(vec![number]),
+                Kind::Numbers => Value::Numbers(vec![number]),
                 Kind::Nodes => Value::Nodes(vec![vec![Seat::Gpu(Some(number as u32))]]),
                 Kind::Wires => {
                     let (a, b) = (Node::Host(number as u32), Node::Host(7));
@@ -87,7 +88,9 @@ mod tests {
                 _ if key.path == "mem.map.interleave" => Value::Number(1 << 8),
                 _ => Value::Number(number),
             };
-            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_) | Value::Nodes(_) | Value::Wires(_)) {
+            if matches!(value, Value::Number(n) if n == number)
+                || matches!(value, Value::Sizes(_) | Value::Numbers(_) | Value::Nodes(_) | Value::Wires(_))
+            {
                 numbers.push((key.path, number));
             }
             (key.set)(&mut machine, &value);

@@ -28,6 +28,11 @@ pub(super) const KEYS: &[Key] = &[
         .gpu
         .sm
         .shared_granularity),
+    key!("gpu.sm.shared_reserved", Kind::Bytes(0, 1 << 20), "Shared memory that a CTA takes beside its own, for the system.", |m| m
+        .gpu
+        .sm
+        .shared_reserved)
+    .default("\"0 B\""),
     key!("gpu.sm.style", Kind::Choice(CoreStyle::WORDS), "Whether schedulers own their register banks and execution units.", |m| m
         .gpu
         .sm

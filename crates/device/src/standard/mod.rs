@@ -9,6 +9,7 @@ mod ddr4;
 mod gddr5;
 mod gddr6;
 mod hbm2;
+mod hbm3;
 mod rules;
 mod table;
 
@@ -26,6 +27,7 @@ pub const STANDARDS: &[&Standard] = &[
     &gddr5::GDDR5_FERMI,
     &gddr6::GDDR6_14G,
     &hbm2::HBM2_2000,
+    &hbm3::HBM3_5600,
 ];
 
 impl Standard {

@@ -1,7 +1,8 @@
 //! Assignment of CTAs to SMs.
 //!
 //! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
-//! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
+//! in rotating order from the SM served last, so that a grid spreads breadth first over the chip. The order is the machine's
+//! (`gpu.dispatch.order`).
 //!
 //! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
 //! a maximum of CTAs for each ([`Shares`]).
@@ -61,9 +62,15 @@ pub(super) struct Binding {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Dispatch {
     rooms: Box<[Room]>,
+    /// The SMs to which a CTA may be bound, by their places in `order`.
     candidates: SmSet,
-    /// The SM served last; it moves when a CTA is bound.
-    last_sm: usize,
+    /// The SM at each place of the order of service, and the place of each SM.
+    #[state(fixed)]
+    order: Box<[SmId]>,
+    #[state(fixed)]
+    places: Box<[u16]>,
+    /// The place served last; it moves when a CTA is bound.
+    last_place: usize,
     ahead: u32,
     share_sm: bool,
     /// The maxima of interleaved kernels, where kernels are interleaved.
@@ -83,7 +90,12 @@ impl Dispatch {
         let shares = (spec.sharing == Sharing::Interleaved).then(|| Shares::new(sms));
         let candidates = SmSet::new(sms);
         let share_sm = spec.share_sm || shares.is_some();
-        Self { rooms: rooms.into(), candidates, last_sm: sms - 1, ahead: spec.ahead, share_sm, shares, capacity }
+        let order: Box<[SmId]> =
+            if spec.order.is_empty() { (0..sms as u16).map(SmId).collect() } else { spec.order.iter().copied().map(SmId).collect() };
+        let mut places = vec![0; sms];
+        order.iter().enumerate().for_each(|(place, sm)| places[sm.index()] = place as u16);
+        let places = places.into();
+        Self { rooms: rooms.into(), candidates, order, places, last_place: sms - 1, ahead: spec.ahead, share_sm, shares, capacity }
     }
 
     /// CTAs of each kernel that fit on an SM.
@@ -122,7 +134,7 @@ impl Dispatch {
             *used -= needs;
         }
         room.last_word = now;
-        self.candidates.insert(sm.index());
+        self.candidates.insert(self.place(sm));
     }
 
     /// An SM gave back a CTA, which it had started or not.
@@ -155,41 +167,42 @@ impl Dispatch {
     pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
         let room = &mut self.rooms[sm.index()];
         room.owner = room.owner.map(|_| owner);
-        self.candidates.insert(sm.index());
+        self.candidates.insert(self.place(sm));
         self.drop_idle_candidates(streams, now);
     }
 
     /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].limit = limit;
-        self.candidates.insert(sm.index());
+        self.candidates.insert(self.place(sm));
         self.drop_idle_candidates(streams, now);
     }
 
     /// Sets whether CTAs may be bound to `sm`; CTAs already bound stay.
     pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].served = served;
-        self.candidates.insert(sm.index());
+        self.candidates.insert(self.place(sm));
         self.drop_idle_candidates(streams, now);
     }
 
     /// Binds at most one CTA to each candidate, in rotating order.
     pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
-        let first = (self.last_sm + 1) % self.rooms.len();
+        let first = (self.last_place + 1) % self.rooms.len();
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
-            while let Some(sm) = next {
-                if let Some(slot) = self.choice(sm, streams, now) {
-                    give(self.give(sm, slot, streams, now));
+            while let Some(place) = next {
+                if let Some(slot) = self.choice(self.order[place].index(), streams, now) {
+                    give(self.give(place, slot, streams, now));
                 }
-                next = self.candidates.first_in(sm + 1, until);
+                next = self.candidates.first_in(place + 1, until);
             }
         }
         streams.end_round();
         self.drop_idle_candidates(streams, now);
     }
 
-    fn give(&mut self, sm: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+    fn give(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+        let sm = self.order[place].index();
         let cta = streams.take_cta(slot);
         let chosen = *streams.slot(slot).expect("the chosen slot is taken");
         let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
@@ -205,7 +218,7 @@ impl Dispatch {
         }
         room.bound += 1;
         room.kernel = Some(chosen.kernel);
-        self.last_sm = sm;
+        self.last_place = place;
         Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last }
     }
 
@@ -249,13 +262,19 @@ impl Dispatch {
         if (unassigned as usize) < resident as usize * self.rooms.len() { 0 } else { self.ahead }
     }
 
+    /// The place of an SM in the order of service.
+    #[inline]
+    fn place(&self, sm: SmId) -> usize {
+        self.places[sm.index()].into()
+    }
+
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {
         let mut next = self.candidates.first_in(0, self.rooms.len());
-        while let Some(sm) = next {
-            if self.choice(sm, streams, now).is_none() {
-                self.candidates.remove(sm);
+        while let Some(place) = next {
+            if self.choice(self.order[place].index(), streams, now).is_none() {
+                self.candidates.remove(place);
             }
-            next = self.candidates.first_in(sm + 1, self.rooms.len());
+            next = self.candidates.first_in(place + 1, self.rooms.len());
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod table;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::error::TaskError;
@@ -50,11 +51,6 @@ impl References {
         Some(self.folder.join(path)).filter(|path| path.exists())
     }
 
-    /// A file of the folder that takes the place of something built in, if the user named a folder that has it.
-    pub fn replacement(&self, path: &str) -> Option<PathBuf> {
-        self.recorded(path).filter(|_| self.replaces)
-    }
-
     /// The folder of recorded traces, whether or not it is there.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -65,11 +61,21 @@ impl References {
     /// # Errors
     /// When the table cannot be read or lacks a column; a message for the user.
     pub fn table(&self, path: &str, (name, text): (&str, &str), columns: &[&str]) -> Result<Table, TaskError> {
+        let own = self.replaces && self.folder.join(path).exists();
+        let called = if own { self.folder.join(path).display().to_string() } else { name.to_owned() };
+        Table::parse(&called, &self.text(path, text)?, columns)
+    }
+
+    /// A text: the file `path` of the folder, or the built-in one.
+    ///
+    /// # Errors
+    /// When the file cannot be read; a message for the user.
+    pub fn text<'a>(&self, path: &str, built_in: &'a str) -> Result<Cow<'a, str>, TaskError> {
         let path = self.folder.join(path);
-        if self.replaces && path.exists() {
-            let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            return Table::parse(&path.display().to_string(), &text, columns);
+        if !self.replaces || !path.exists() {
+            return Ok(Cow::Borrowed(built_in));
         }
-        Table::parse(name, text, columns)
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        Ok(Cow::Owned(text))
     }
 }

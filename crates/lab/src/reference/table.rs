@@ -45,6 +45,11 @@ impl Table {
         self.rows.iter().map(|cells| Row { table: self, cells })
     }
 
+    /// The names of its columns.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
     fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }

@@ -27,7 +27,8 @@ impl Sum {
         let number = |path: &[&str]| at(kernel, path).and_then(Value::as_u64);
         let counter = |name: &str| number(&["counters", name]);
         self.launches += 1;
-        self.cycles += number(&["cycles"]).unwrap_or(0);
+        // Folders of older versions have the active cycles as `cycles`.
+        self.cycles += number(&["cycles_active"]).or_else(|| number(&["cycles"])).unwrap_or(0);
         self.instructions += number(&["thread_instructions"]).unwrap_or(0);
         let sum = |names: &[&str]| names.iter().filter_map(|name| counter(name)).reduce(|a, b| a + b);
         let add = |to: &mut Option<u64>, more: Option<u64>| *to = more.map(|more| to.unwrap_or(0) + more).or(*to);
@@ -61,7 +62,7 @@ fn kernel_row(name: &str, sums: &[Sum]) -> KernelRow {
         Row::new(what, quantity, values)
     };
     let rows = vec![
-        row("cycles", Quantity::Amount, &|sum| Some(sum.cycles as f64)),
+        row("active cycles", Quantity::Amount, &|sum| Some(sum.cycles as f64)),
         row("IPC", Quantity::Ratio, &|sum| quotient(Some(sum.instructions), Some(sum.cycles))),
         row("L1 hit rate", Quantity::Share, &|sum| quotient(sum.l1[0], sum.l1[1])),
     ];

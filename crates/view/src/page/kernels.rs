@@ -55,7 +55,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     } else {
         String::new()
     };
-    let head = ["name", "id", "stream", "CTAs", "started", "ended", "cycles", "IPC"].map(str::to_owned).to_vec();
+    let head = ["name", "id", "stream", "CTAs", "started", "ended", "active cycles", "IPC"].map(str::to_owned).to_vec();
     let figure = Figure {
         title: "Kernels over time".into(),
         note: note + "A lane per stream. " + &listed,
@@ -71,6 +71,8 @@ fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
     let get = |name: &str| kernel.get(name).and_then(Value::as_u64);
     let name = kernel.get("name")?.as_str()?;
     let (started, ended) = (get("started"), get("ended"));
+    // Folders of older versions have the active cycles as `cycles`.
+    let active = get("cycles_active").or_else(|| get("cycles"));
     let text = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
     let ctas = match (get("ctas_done"), get("ctas")) {
         (Some(done), Some(all)) if done < all => format!("{} of {}", count(done), count(all)),
@@ -83,12 +85,12 @@ fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
         ctas,
         text(started),
         text(ended),
-        text(get("cycles")),
+        text(active),
         kernel.get("ipc").and_then(Value::as_f64).map_or_else(|| "–".to_owned(), number),
     ];
     let (from, to) = (started? as f64, ended.map_or(end, |ended| ended as f64));
     let lane = (get("application").unwrap_or(0), get("stream").unwrap_or(0));
-    Some(Launch { lane, name, from, to, cycles: get("cycles").unwrap_or(0), row })
+    Some(Launch { lane, name, from, to, cycles: active.unwrap_or(0), row })
 }
 
 /// The lanes of the first streams, and the number of the others.

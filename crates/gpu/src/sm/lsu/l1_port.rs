@@ -89,12 +89,13 @@ impl Lsu {
 
     /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
     ///
-    /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
+    /// Shared memory gets what [`UnifiedL1::shared_bytes`](warpshard_config::machine::UnifiedL1::shared_bytes) chooses; the L1 gets the rest.
     pub(in crate::sm) fn enter_kernel(&mut self, info: &KernelInfo, core: &mut Core, observers: &mut Observers) {
         self.wake(core.now.after(1), core);
         if let (Some(unified), Some(cache), Some(l1)) = (&core.spec.l1.unified, &core.spec.l1.cache, &mut self.l1) {
-            let needed = info.shared_bytes * resident_ctas(&core.spec, info).unwrap_or(1);
-            let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
+            let needed = info.shared_bytes + core.spec.shared_reserved;
+            let ctas = resident_ctas(&core.spec, info).unwrap_or(1);
+            let shared = unified.shared_bytes(info.shared_bytes > 0, needed, ctas).unwrap_or(unified.total_bytes / 2);
             if l1.divide(cache, unified.total_bytes, shared) {
                 observers.lines_invalidated();
             }

@@ -1,0 +1,136 @@
+//! The measured launches, and the sizes of their programs.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use warpshard_lab::error::TaskError;
+use warpshard_lab::reference::{References, Row, Table};
+
+use crate::reference::Measured;
+
+/// The built-in sizes; a folder of references may have `h100/sizes.toml`.
+const SIZES: &str = include_str!("../../reference/h100/sizes.toml");
+/// The set of sizes of the launch files as they are.
+pub(super) const FILE: &str = "file";
+/// Nsight's name of warp cycles that wait for a reason, per cycle in which the scheduler issues: this, the reason, `RATIO`.
+const STALLED: &str = "smsp__average_warps_issue_stalled_";
+const RATIO: &str = "_per_issue_active.ratio";
+
+/// What was measured of a launch that ran alone, from empty caches.
+#[derive(Clone, Debug)]
+pub(super) struct Cold {
+    pub(super) program: String,
+    pub(super) set: String,
+    pub(super) launch: u64,
+    pub(super) kernel: String,
+    /// The SMs' clock in hertz.
+    pub(super) clock: f64,
+    /// Cycles from the start of the first CTA to the end of the last.
+    pub(super) active: u64,
+    /// Warp instructions.
+    pub(super) instructions: u64,
+    /// Sectors that the SMs requested of the LLC.
+    pub(super) llc_sectors: u64,
+    /// Bytes that DRAM read and wrote.
+    pub(super) dram_bytes: u64,
+    /// Resident warps of an SM with any.
+    pub(super) warps: f64,
+    /// Percentages of the peak: DRAM's data buses, cycles with an issue, the tensor pipe.
+    pub(super) dram: f64,
+    pub(super) issue: f64,
+    pub(super) tensor: f64,
+    /// How the memory of an SM was divided: bytes of shared memory.
+    pub(super) shared_bytes: u64,
+    /// Warps that wait in a cycle with an issue, by Nsight's name of the reason.
+    pub(super) stalls: BTreeMap<String, f64>,
+}
+
+/// What was measured of a launch in sequence.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence {
+    pub(super) program: String,
+    pub(super) set: String,
+    pub(super) launch: u64,
+    pub(super) kernel: String,
+    /// Cycles from its begin to its end, the overhead of a launch included.
+    pub(super) elapsed: u64,
+    /// The same in nanoseconds.
+    pub(super) nanoseconds: f64,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) cold: Vec<Cold>,
+    pub(super) sequence: Vec<Sequence>,
+    sizes: Sizes,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sizes(BTreeMap<String, BTreeMap<String, BTreeMap<String, i64>>>);
+
+impl Rows {
+    /// Reads the tables of `references`.
+    ///
+    /// # Errors
+    /// When one cannot be read or lacks a column.
+    pub(super) fn read(references: &References) -> Result<Self, TaskError> {
+        let columns = ["program", "set", "launch", "kernel", "sm__cycles_active.max", "smsp__inst_executed.sum"];
+        let table = Measured::LaunchCounters.table(references, &columns)?;
+        let cold = table.rows().map(|row| cold(&table, row)).collect::<Result<_, _>>()?;
+        let columns = ["program", "set", "launch", "kernel", "gpc__cycles_elapsed.max", "gpu__time_duration.sum"];
+        let table = Measured::LaunchCycles.table(references, &columns)?;
+        let sequence = table.rows().map(sequence).collect::<Result<_, _>>()?;
+        let text = references.text("h100/sizes.toml", SIZES)?;
+        let sizes = toml::from_str(&text).map_err(|error| format!("h100/sizes.toml: {error}"))?;
+        Ok(Self { cold, sequence, sizes })
+    }
+
+    /// The parameters of a program in a set of sizes; `None` where the set does not have the program.
+    pub(super) fn parameters(&self, program: &str, set: &str) -> Option<Vec<(String, String)>> {
+        if set == FILE {
+            return Some(Vec::new());
+        }
+        let sizes = self.sizes.0.get(set)?.get(program)?;
+        Some(sizes.iter().map(|(key, value)| (key.clone(), value.to_string())).collect())
+    }
+}
+
+fn cold(table: &Table, row: Row<'_>) -> Result<Cold, TaskError> {
+    let count = |column: &str| row.number::<f64>(column).map(|number| number as u64);
+    let mut stalls = BTreeMap::new();
+    for column in table.columns() {
+        if let Some(reason) = column.strip_prefix(STALLED).and_then(|rest| rest.strip_suffix(RATIO)) {
+            stalls.insert(reason.to_owned(), row.number(column)?);
+        }
+    }
+    Ok(Cold {
+        program: row.text("program").to_owned(),
+        set: row.text("set").to_owned(),
+        launch: row.number("launch")?,
+        kernel: row.text("kernel").to_owned(),
+        clock: row.number("sm__cycles_elapsed.avg.per_second")?,
+        active: count("sm__cycles_active.max")?,
+        instructions: count("smsp__inst_executed.sum")?,
+        llc_sectors: count("lts__t_sectors_srcunit_tex.sum")?,
+        dram_bytes: count("dram__bytes_read.sum")? + count("dram__bytes_write.sum")?,
+        warps: row.number("smsp__warps_active.avg.per_cycle_active")?,
+        dram: row.number("dram__throughput.avg.pct_of_peak_sustained_elapsed")?,
+        issue: row.number("smsp__issue_active.avg.pct_of_peak_sustained_active")?,
+        tensor: row.number("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active")?,
+        shared_bytes: count("launch__shared_mem_config_size")?,
+        stalls,
+    })
+}
+
+fn sequence(row: Row<'_>) -> Result<Sequence, TaskError> {
+    Ok(Sequence {
+        program: row.text("program").to_owned(),
+        set: row.text("set").to_owned(),
+        launch: row.number("launch")?,
+        kernel: row.text("kernel").to_owned(),
+        elapsed: row.number::<f64>("gpc__cycles_elapsed.max")? as u64,
+        nanoseconds: row.number("gpu__time_duration.sum")?,
+    })
+}

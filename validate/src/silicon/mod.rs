@@ -1,0 +1,370 @@
+//! `study silicon`: launches of the suite's programs on machine `h100`, compared with a real H100.
+//!
+//! In: Nsight Compute's cycles and counters of launches (`validate/reference/h100`). Two comparisons, both of active cycles, at the clock of each
+//! measurement: *cold*, each launch alone from empty caches, and *sequence*, launches 1 and later of a run of all, where the measured cycles are the
+//! elapsed ones less the machine's launch latency. Launch 0 of a sequence began with what the host's copies had left in the caches, so it is not
+//! compared. Launches of at least [`LONG`] cycles make the headline; shorter ones are compared in cycles. Nothing is fitted to a program.
+
+mod classes;
+mod measured;
+mod timing;
+
+use std::collections::BTreeMap;
+
+use warpshard_lab::output::{StudyError, StudyOutput};
+use warpshard_lab::request::Request;
+use warpshard_lab::statistics::{error_percent, log_correlation, mean, median};
+use warpshard_lab::verdict::of_magnitudes;
+use warpshard_report::plot::{Form, Plot, Series};
+
+use classes::{Class, Spread};
+use measured::{Cold, FILE, Rows, Sequence};
+use timing::{Launch, Taken, Timing};
+
+/// Active cycles from which on a launch is in the headline. Identical launches differ by 2 to 5 % at 5,000 cycles.
+const LONG: u64 = 10_000;
+/// The machine where no other is named.
+const MACHINE: &str = "h100";
+/// A launch whose executed instructions differ by more is a failure, in percent.
+const INSTRUCTIONS: f64 = 2.0;
+/// Reasons of Nsight beside the states of our schedulers that mean the same (docs/counters.md).
+const REASONS: [(&str, &[&str], &[&str]); 8] = [
+    ("memory", &["long_scoreboard"], &["stall_scoreboard_memory"]),
+    ("fixed latency", &["wait", "short_scoreboard", "dispatch_stall"], &["stall_scoreboard_alu"]),
+    ("memory pipe", &["lg_throttle", "mio_throttle"], &["stall_memory_pipeline"]),
+    ("arithmetic pipe", &["math_pipe_throttle"], &["stall_pipeline"]),
+    ("barrier", &["barrier"], &["stall_barrier"]),
+    ("fetch", &["no_instruction", "imc_miss", "branch_resolving"], &["stall_fetch"]),
+    ("drain", &["drain"], &["stall_draining"]),
+    ("issued", &["selected", "not_selected"], &["issued"]),
+];
+
+/// A launch that ran alone, as measured and as simulated.
+struct Compared<'a> {
+    measured: &'a Cold,
+    class: Class,
+    ours: Launch,
+}
+
+/// A launch of a sequence: its class, name, and active cycles.
+struct InSequence<'a> {
+    measured: &'a Sequence,
+    class: Class,
+    /// Active cycles as measured and ours.
+    cycles: (u64, u64),
+}
+
+/// Runs the measured launches and compares them.
+///
+/// # Errors
+/// When the measurements cannot be read, nothing of them is asked for, or a program does not run.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let rows = Rows::read(&request.references).map_err(StudyError::reference)?;
+    let machine = request.machine.as_deref().unwrap_or(MACHINE);
+    let timings = timings(&rows, request, machine).map_err(StudyError::reference)?;
+    if timings.is_empty() {
+        return Err(StudyError::Nothing(format!("no measured program is called like `{}`", request.only.as_deref().unwrap_or_default())));
+    }
+    let taken = request.lab().all(&timings).map_err(StudyError::input)?;
+    let overhead = overhead(request, machine)?;
+    let mut output = StudyOutput::new("silicon", format!("launches of programs on {machine}, compared with an H100"));
+    let (cold, sequence) = compare(&rows, &timings, taken, overhead)?;
+    show(&mut output, &cold, &sequence);
+    Ok(output)
+}
+
+/// The launch latency of the machine, which measured elapsed cycles have beyond active ones.
+fn overhead(request: &Request, machine: &str) -> Result<u64, StudyError> {
+    let overrides: Vec<_> = request.set.iter().map(|(key, value)| warpshard_config::Override::new(key, value)).collect();
+    Ok(request.catalogue.machine(machine, &overrides).map_err(StudyError::input)?.machine.gpu.dispatch.launch_latency)
+}
+
+/// The runs of each program and set of sizes that was measured and is asked for.
+fn timings<'a>(rows: &Rows, request: &'a Request, machine: &'a str) -> Result<Vec<Timing<'a>>, String> {
+    let mut wanted: BTreeMap<(&str, &str), Timing<'a>> = BTreeMap::new();
+    let measured = rows.cold.iter().map(|row| (&row.program, &row.set)).chain(rows.sequence.iter().map(|row| (&row.program, &row.set)));
+    for (program, set) in measured {
+        if !request.wants(program) || request.quick && set != FILE || wanted.contains_key(&(program.as_str(), set.as_str())) {
+            continue;
+        }
+        let parameters = rows.parameters(program, set).ok_or_else(|| format!("h100/sizes.toml has no sizes `{set}` of {program}"))?;
+        let own = rows.cold.iter().filter(|row| row.program == *program && row.set == *set);
+        let mut alone: Vec<(u64, f64)> = own.map(|row| (row.launch, row.clock)).collect();
+        alone.sort_by_key(|(launch, _)| *launch);
+        alone.dedup_by_key(|(launch, _)| *launch);
+        let own: Vec<&Sequence> = rows.sequence.iter().filter(|row| row.program == *program && row.set == *set).collect();
+        let clocks: Vec<f64> = own.iter().map(|row| row.elapsed as f64 / row.nanoseconds * 1e9).collect();
+        let last = own.iter().map(|row| row.launch).max().filter(|last| *last > 0 && !request.quick);
+        let until = last.zip(median(&clocks));
+        let timing = Timing {
+            program: program.clone(),
+            set: set.clone(),
+            parameters,
+            alone,
+            until,
+            catalogue: request.catalogue,
+            machine,
+            overrides: &request.set,
+        };
+        wanted.insert((program, set), timing);
+    }
+    Ok(wanted.into_values().collect())
+}
+
+/// Puts ours beside what was measured, launch by launch.
+fn compare<'a>(
+    rows: &'a Rows,
+    timings: &[Timing<'_>],
+    taken: Vec<Taken>,
+    overhead: u64,
+) -> Result<(Vec<Compared<'a>>, Vec<InSequence<'a>>), StudyError> {
+    let (mut cold, mut sequence) = (Vec::new(), Vec::new());
+    for (timing, taken) in timings.iter().zip(taken) {
+        let Timing { program, set, .. } = timing;
+        let own = |row: &&Cold| row.program == *program && row.set == *set;
+        for ((launch, _), ours) in timing.alone.iter().zip(taken.alone) {
+            let Some(measured) = rows.cold.iter().filter(own).find(|row| row.launch == *launch) else { continue };
+            cold.push(Compared { measured, class: Class::of(measured), ours });
+        }
+        for measured in rows.sequence.iter().filter(|row| row.program == *program && row.set == *set && row.launch > 0) {
+            let Some((_, ours)) = taken.sequence.get(measured.launch as usize) else { continue };
+            let active = measured.elapsed.saturating_sub(overhead);
+            let same = rows.cold.iter().filter(own).find(|row| row.kernel == measured.kernel);
+            let class = same.map_or(Class::Latency, Class::of);
+            let class = if active < LONG { Class::Short } else { class };
+            sequence.push(InSequence { measured, class, cycles: (active, *ours) });
+        }
+    }
+    Ok((cold, sequence))
+}
+
+fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<'_>]) {
+    let of_cold: Vec<(Class, String, (u64, u64))> = cold
+        .iter()
+        .map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), (row.measured.active, row.ours.active)))
+        .collect();
+    let of_sequence: Vec<(Class, String, (u64, u64))> =
+        sequence.iter().map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), row.cycles)).collect();
+    by_class(output, &[("cold", &of_cold), ("sequence", &of_sequence)]);
+    resources(output, cold);
+    stalls(output, cold);
+    instructions(output, cold);
+    divided(output, cold);
+    launches(output, cold, &of_sequence);
+    for (what, rows) in [("cold", &of_cold), ("sequence", &of_sequence)] {
+        let long: Vec<f64> = rows.iter().filter(|row| row.2.0 >= LONG).filter_map(|row| error_percent(row.2.1, row.2.0)).collect();
+        if !long.is_empty() {
+            output.headline(&format!("{what}: mean absolute error of launches of {LONG} cycles and more, %"), &of_magnitudes(&long, None));
+        }
+        let short = rows.iter().filter(|row| row.2.0 < LONG).map(|row| row.2.1.abs_diff(row.2.0) as f64).collect::<Vec<_>>();
+        if let Some(median) = median(&short) {
+            output.figure(&format!("{what}: median error of shorter launches, cycles"), median);
+        }
+    }
+    let points: Vec<(f64, f64)> = of_cold.iter().map(|row| (row.2.0 as f64, row.2.1 as f64)).collect();
+    if let Some(correlation) = log_correlation(&points) {
+        output.figure("cold: correlation of the logarithms", correlation);
+    }
+    let series = Class::ALL.into_iter().map(|class| {
+        let own = of_cold.iter().filter(|row| row.0 == class).map(|row| (row.2.0 as f64, row.2.1 as f64));
+        Series { name: class.name().into(), points: own.collect() }
+    });
+    output.scatter(Plot {
+        title: "Active cycles of launches from empty caches".into(),
+        x: "measured, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+    });
+    output.note(format!("errors are of active cycles; a launch of at least {LONG} is in the headline, others are in class `short`"));
+    output.note("the measured launches that a class has are found by their counters: DRAM, LLC, or issue and tensor pipe at half of their peak or more; latency: none".into());
+}
+
+fn name(program: &str, set: &str, launch: u64) -> String {
+    format!("{program} {set} {launch}")
+}
+
+/// Errors by class, as the first table.
+fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[(Class, String, (u64, u64))])]) {
+    output.columns(&[
+        "launches",
+        "class",
+        "number",
+        "mean %",
+        "mean abs %",
+        "median abs %",
+        "P90 %",
+        "worst %",
+        "worst launch",
+        "median abs cycles",
+    ]);
+    for (what, rows) in comparisons {
+        let groups =
+            Class::ALL.into_iter().map(|class| (class.name(), Box::new(move |own: Class| own == class) as Box<dyn Fn(Class) -> bool>));
+        let long: (&str, Box<dyn Fn(Class) -> bool>) = ("all but short", Box::new(|own| own != Class::Short));
+        for (class, of) in groups.chain([long]) {
+            let own: Vec<(&str, u64, u64)> = rows.iter().filter(|row| of(row.0)).map(|row| (row.1.as_str(), row.2.0, row.2.1)).collect();
+            let Some(spread) = Spread::of(&own) else { continue };
+            let mut cells = vec![(*what).to_owned(), class.to_owned(), own.len().to_string()];
+            cells.extend(spread.cells());
+            output.row(cells);
+        }
+    }
+}
+
+/// Ratios of sums of what launches move, and occupancy.
+fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+    /// Below so many bytes, DRAM's counters are of the front end and the copies before.
+    const BYTES: u64 = 4 << 20;
+    let header = ["class", "instructions", "LLC sectors", "DRAM bytes", "resident warps", "our resident warps"];
+    let rows = Class::ALL.into_iter().filter_map(|class| {
+        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class).collect();
+        let ratio = |of: &dyn Fn(&Compared<'_>) -> (u64, u64)| {
+            let (measured, ours) = own.iter().map(|row| of(row)).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+            if measured == 0 { "-".to_owned() } else { format!("{:.3}", ours as f64 / measured as f64) }
+        };
+        (!own.is_empty()).then(|| {
+            let dram =
+                |row: &Compared<'_>| if row.measured.dram_bytes < BYTES { (0, 0) } else { (row.measured.dram_bytes, row.ours.dram_bytes) };
+            vec![
+                class.name().to_owned(),
+                ratio(&|row| (row.measured.instructions, row.ours.instructions)),
+                ratio(&|row| (row.measured.llc_sectors, row.ours.llc_sectors)),
+                ratio(&dram),
+                format!("{:.1}", mean(own.iter().map(|row| row.measured.warps * 4.0)).unwrap_or_default()),
+                format!("{:.1}", mean(own.iter().map(|row| row.ours.warps)).unwrap_or_default()),
+            ]
+        })
+    });
+    output.section("Ours to measured, ratios of sums", "resources.csv", header.map(str::to_owned).into(), rows.collect());
+}
+
+/// What warps and schedulers wait for.
+fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+    let mut rows = Vec::new();
+    for class in Class::ALL {
+        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class).collect();
+        if own.is_empty() {
+            continue;
+        }
+        for (reason, nsight, ours) in REASONS {
+            let share = |row: &&Compared<'_>| {
+                let all: f64 = row.measured.stalls.values().sum();
+                let part: f64 = nsight.iter().filter_map(|name| row.measured.stalls.get(*name)).sum();
+                (all > 0.0).then(|| 100.0 * part / all)
+            };
+            let our_share = |row: &&Compared<'_>| {
+                let busy = row.ours.schedulers.iter().filter(|(name, _)| name != "stall_no_warps");
+                let all: u64 = busy.map(|(_, cycles)| cycles).sum();
+                let part: u64 =
+                    row.ours.schedulers.iter().filter(|(name, _)| ours.contains(&name.as_str())).map(|(_, cycles)| cycles).sum();
+                (all > 0).then(|| 100.0 * part as f64 / all as f64)
+            };
+            let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+            rows.push(vec![
+                class.name().to_owned(),
+                reason.to_owned(),
+                nsight.join(" + "),
+                cell(mean(own.iter().filter_map(share))),
+                cell(mean(own.iter().filter_map(our_share))),
+            ]);
+        }
+    }
+    let header = ["class", "reason", "Nsight's", "measured, % of warp cycles", "ours, % of scheduler cycles"];
+    output.section("What is waited for", "stalls.csv", header.map(str::to_owned).into(), rows);
+}
+
+/// Launches whose executed instructions are not those of the hardware.
+fn instructions(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+    let differ = cold.iter().filter(|row| row.measured.instructions != row.ours.instructions);
+    let rows: Vec<Vec<String>> = differ
+        .map(|row| {
+            let error = error_percent(row.ours.instructions, row.measured.instructions).unwrap_or_default();
+            let verdict = if error.abs() > INSTRUCTIONS { "fails" } else { "within the bound" };
+            let name = name(&row.measured.program, &row.measured.set, row.measured.launch);
+            vec![
+                name,
+                row.measured.kernel.clone(),
+                row.measured.instructions.to_string(),
+                row.ours.instructions.to_string(),
+                format!("{error:+.3}"),
+                verdict.into(),
+            ]
+        })
+        .collect();
+    let fails = rows.iter().filter(|row| row.last().is_some_and(|verdict| verdict == "fails")).count();
+    output.figure("launches whose warp instructions are the hardware's", (cold.len() - rows.len()) as f64);
+    output.figure("launches whose warp instructions differ", rows.len() as f64);
+    output.figure(&format!("of these by more than {INSTRUCTIONS} %"), fails as f64);
+    if !rows.is_empty() {
+        let header = ["launch", "kernel", "measured", "ours", "error %", "verdict"];
+        output.section("Warp instructions that differ", "instructions.csv", header.map(str::to_owned).into(), rows);
+    }
+}
+
+/// How the memory of an SM is divided.
+fn divided(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+    let differ: Vec<&Compared<'_>> = cold.iter().filter(|row| row.measured.shared_bytes != row.ours.shared_bytes).collect();
+    output.figure("launches with the hardware's division of L1 and shared memory", (cold.len() - differ.len()) as f64);
+    for row in differ {
+        let Compared { measured, ours, .. } = row;
+        let name = name(&measured.program, &measured.set, measured.launch);
+        output
+            .note(format!("{name} ({}): {} B of shared memory, measured {} B", measured.kernel, ours.shared_bytes, measured.shared_bytes));
+    }
+}
+
+/// Every launch, as a file.
+fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[(Class, String, (u64, u64))]) {
+    let noise = |row: &Compared<'_>| {
+        let same = cold.iter().filter(|other| {
+            let (a, b) = (other.measured, row.measured);
+            (&a.program, &a.set, &a.kernel, a.instructions) == (&b.program, &b.set, &b.kernel, b.instructions)
+        });
+        let cycles: Vec<u64> = same.map(|other| other.measured.active).collect();
+        let (least, most) = (cycles.iter().min(), cycles.iter().max());
+        least.zip(most).filter(|_| cycles.len() > 1).and_then(|(least, most)| error_percent(*most, *least))
+    };
+    let error = |ours, measured| format!("{:+.2}", error_percent(ours, measured).unwrap_or_default());
+    let rows = cold.iter().map(|row| {
+        let Compared { measured, class, ours } = row;
+        vec![
+            "cold".into(),
+            name(&measured.program, &measured.set, measured.launch),
+            ours.kernel.clone(),
+            class.name().into(),
+            measured.active.to_string(),
+            ours.active.to_string(),
+            error(ours.active, measured.active),
+            noise(row).map_or_else(|| "-".into(), |noise| format!("{noise:.2}")),
+            measured.llc_sectors.to_string(),
+            ours.llc_sectors.to_string(),
+            measured.dram_bytes.to_string(),
+            ours.dram_bytes.to_string(),
+        ]
+    });
+    let later = sequence.iter().map(|(class, name, (measured, ours))| {
+        let mut cells = vec!["sequence".into(), name.clone(), String::new(), class.name().into(), measured.to_string(), ours.to_string()];
+        cells.push(error(*ours, *measured));
+        cells.resize(12, String::new());
+        cells
+    });
+    let header = [
+        "comparison",
+        "launch",
+        "kernel",
+        "class",
+        "measured cycles",
+        "our cycles",
+        "error %",
+        "spread of identical launches %",
+        "measured LLC sectors",
+        "our LLC sectors",
+        "measured DRAM bytes",
+        "our DRAM bytes",
+    ];
+    output.table("launches.csv", &header, rows.chain(later).collect());
+}
+
+#[cfg(test)]
+mod tests;

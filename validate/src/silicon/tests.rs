@@ -1,0 +1,68 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn rows() -> Rows {
+    Rows::read(&warpshard_lab::reference::References::default()).unwrap()
+}
+
+#[test]
+fn every_measured_program_has_a_launch_file_its_sizes_and_a_listing_of_the_measured_architecture() {
+    let rows = rows();
+    let programs: BTreeSet<(&str, &str)> = rows.cold.iter().map(|row| (row.program.as_str(), row.set.as_str())).collect();
+    assert!(programs.len() > 90);
+    for (program, set) in programs {
+        let parameters = rows.parameters(program, set).unwrap_or_else(|| panic!("{program} {set}"));
+        let text = warpshard_config::input::read_text(std::path::Path::new(&format!("programs/{program}.toml"))).unwrap();
+        let launch: toml::Table = toml::from_str(&text).unwrap();
+        assert!(launch["modules"].get("sm_90").is_some(), "{program}");
+        assert!(parameters.iter().all(|(key, _)| launch["parameters"].get(key).is_some()), "{program} {set}");
+    }
+}
+
+#[test]
+fn the_machine_divides_the_memory_of_an_sm_as_the_driver_did_but_for_three_kernels() {
+    let machine = warpshard_run::Catalogue::core().machine(MACHINE, &[]).unwrap().machine;
+    let unified = machine.gpu.sm.l1.unified.unwrap();
+    let columns = ["kernel", "launch__shared_mem_config_size", "launch__shared_mem_per_block_allocated"];
+    let table = crate::Measured::LaunchCounters.table(&warpshard_lab::reference::References::default(), &columns).unwrap();
+    let mut differ = BTreeSet::new();
+    for row in table.rows() {
+        let number = |column: &str| row.number::<f64>(column).unwrap() as u32;
+        let limits = ["blocks", "registers", "shared_mem", "warps"].map(|limit| number(&format!("launch__occupancy_limit_{limit}")));
+        let own = number("launch__shared_mem_per_block") > number("launch__shared_mem_per_block_driver");
+        let ctas = limits.into_iter().min().unwrap();
+        let ours = unified.shared_bytes(own, number("launch__shared_mem_per_block_allocated"), ctas);
+        if ours != Some(number("launch__shared_mem_config_size")) {
+            differ.insert((row.text("program").to_owned(), row.text("kernel").to_owned()));
+        }
+    }
+    let known = [("micro/l1_shared_bw", "both"), ("micro/shared_bw", "bandwidth"), ("rodinia/dwt2d", "forward")];
+    assert_eq!(differ, known.map(|(program, kernel)| (program.to_owned(), kernel.to_owned())).into());
+}
+
+#[test]
+fn a_launch_runs_alone_as_often_as_it_was_measured_and_its_numbers_stand_beside_the_measured_ones() {
+    let request = Request { only: Some("saxpy".into()), quick: true, ..Request::default() };
+    let output = study(&request).unwrap();
+    let launches = output.column("number").unwrap();
+    assert!(!launches.is_empty());
+    assert_eq!(output.figure_named("launches whose warp instructions differ"), Some(0.0));
+    let none = study(&Request { only: Some("nothing".into()), ..Request::default() }).unwrap_err().to_string();
+    assert!(none.contains("no measured program is called like `nothing`"), "{none}");
+}
+
+#[test]
+fn a_launch_is_of_the_class_of_what_it_uses_most() {
+    let mut row = rows().cold.into_iter().find(|row| row.active >= LONG).unwrap();
+    (row.active, row.llc_sectors, row.dram, row.issue, row.tensor) = (100_000, 0, 40.0, 30.0, 0.0);
+    assert_eq!(Class::of(&row), Class::Latency);
+    row.dram = 60.0;
+    assert_eq!(Class::of(&row), Class::Dram);
+    row.tensor = 70.0;
+    assert_eq!(Class::of(&row), Class::Compute);
+    row.llc_sectors = 100_000 * 100;
+    assert_eq!(Class::of(&row), Class::Llc);
+    row.active = LONG - 1;
+    assert_eq!(Class::of(&row), Class::Short);
+}
