@@ -159,7 +159,21 @@ def options_of(source):
     return []
 
 def cubin(source, arch, folder=None):
-    """The cubin of a source, made by NVRTC, or kept in `folder` by an earlier call."""
+    """The cubin of a source, made by NVRTC once, or kept in `folder` by an earlier call."""
+    key = source, arch, folder
+    if key not in COMPILED:
+        try:
+            COMPILED[key] = compiled(*key)
+        except Failure as error:
+            COMPILED[key] = error
+    if isinstance(COMPILED[key], Failure):
+        raise COMPILED[key]
+    return COMPILED[key]
+
+# What `cubin` gave.
+COMPILED = {}
+
+def compiled(source, arch, folder):
     kept = folder and os.path.join(folder, os.path.relpath(source, HERE).replace(os.sep, ".")[:-3] + f".sm_{arch}.cubin")
     if kept and os.path.exists(kept):
         with open(kept, "rb") as file:
