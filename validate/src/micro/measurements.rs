@@ -89,7 +89,7 @@ impl Measurements {
     pub(crate) fn of(references: &References) -> Result<Self, TaskError> {
         let (file, built_in) = BUILT_IN;
         let own = references.text(OWN, "")?;
-        let (file, text) = if own.is_empty() { (file, references.text(file, built_in)?) } else { (OWN, own) };
+        let (file, text) = if matches!(own, Cow::Borrowed(_)) { (file, references.text(file, built_in)?) } else { (OWN, own) };
         let name = if matches!(text, Cow::Borrowed(_)) {
             format!("built-in {file}")
         } else {
