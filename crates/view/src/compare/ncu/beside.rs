@@ -59,7 +59,7 @@ pub struct Beside {
     pub profile: String,
     /// Launches that are in both.
     pub launches: Vec<Launch>,
-    /// Launches of the profile that the run does not have, each with its line.
+    /// Launches of the profile that the run does not have, or that are there already, each with its line.
     pub only_measured: Vec<String>,
     /// Launches of the run that were not profiled.
     pub only_ours: usize,
@@ -100,6 +100,9 @@ impl Beside {
                 None => (next..names.len()).find(|number| names[*number] == wanted),
             };
             match found {
+                Some(number) if launches.iter().any(|launch: &Launch| launch.number == number) => {
+                    only_measured.push(format!("{wanted} (line {}, launch {number} once more)", profiled.line));
+                }
                 Some(number) => {
                     next = number + 1;
                     let metrics = pairs(run, &kernels[number], profiled);
@@ -134,7 +137,7 @@ impl Beside {
         }
         if !self.only_measured.is_empty() {
             let some: Vec<_> = self.only_measured.iter().take(LAUNCHES).map(|name| printable(name).into_owned()).collect();
-            text += &format!("\nmeasured and not in the run: {} launches: {}\n", self.only_measured.len(), some.join(", "));
+            text += &format!("\nmeasured and not compared: {} launches: {}\n", self.only_measured.len(), some.join(", "));
         }
         if self.only_ours > 0 {
             text += &format!("\nin the run and not measured: {} launches\n", self.only_ours);
@@ -287,10 +290,10 @@ mod tests {
 
     #[test]
     fn a_numbered_launch_is_that_of_the_run_or_none() {
-        let text = "launch,Kernel Name,smsp__inst_executed.sum\n2,add,10\n1,add,10\n9,add,10\n";
+        let text = "launch,Kernel Name,smsp__inst_executed.sum\n2,add,10\n1,add,10\n9,add,10\n2,add,11\n";
         let beside = beside(text);
         assert_eq!(beside.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [2]);
-        assert_eq!(beside.only_measured, ["add (line 3)", "add (line 4)"]);
+        assert_eq!(beside.only_measured, ["add (line 3)", "add (line 4)", "add (line 5, launch 2 once more)"]);
         assert_eq!(["void ns::k<int>(float)", "_Z3addPfi", "k"].map(base), ["k", "add", "k"]);
     }
 }
