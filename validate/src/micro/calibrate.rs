@@ -198,14 +198,15 @@ impl Maker<'_> {
             overrides.retain(|(key, _)| key != rule.key);
             overrides.push((rule.key.to_owned(), value.to_string()));
             let bench = Bench { catalogue: self.catalogue, machine: self.base, overrides: &overrides };
-            Ok(bench.values(&[row], self.lab)?[0])
+            let values = bench.values(&[row], self.lab).map_err(|error| format!("micro:{}, {measured}: {error}", rule.from))?;
+            Ok(values[0])
         };
         // A unit whose result comes before it takes the next instruction is faster than its initiation interval.
         let least = whole(&self.load()?, &rule.key.replace(".latency", ".initiation")).filter(|_| rule.key.starts_with("gpu.sm.timing."));
         let of_base = simulate(base)?;
         let (mut best, mut ours) = (base, of_base);
         for _ in 0..ROUNDS {
-            let next = (best + (measured - ours).round() as i64).max(least.unwrap_or(1));
+            let next = best.saturating_add((measured - ours).round() as i64).max(least.unwrap_or(1));
             if next == best {
                 break;
             }
