@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use warpshard_run::{Cpu, Numbers, Record, Request, Source, architecture};
 
 mod bench;
+mod machines;
 mod monitor;
 mod program;
 mod results;
@@ -18,6 +19,7 @@ mod shared;
 mod sweep;
 
 pub(crate) use bench::BenchArgs;
+pub(crate) use machines::{CalibrateArgs, ImportArgs};
 pub(crate) use monitor::MonitorAddress;
 pub(crate) use program::{CompileArgs, ExecArgs, RecordArgs};
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Phases(PhasesArgs),
     /// Convert Accel-Sim configuration files to a machine.
     Import(ImportArgs),
+    /// Make a machine of measured microbenchmarks and a base machine.
+    Calibrate(CalibrateArgs),
     /// Run a study: an experiment compared with published or measured results.
     Study(StudyArgs),
     /// Compile CUDA C to a program listing, without a GPU or a CUDA toolkit.
@@ -589,32 +593,6 @@ pub(crate) struct PhasesArgs {
     /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
-}
-
-const IMPORT_HELP: &str = "\
-The report lists every option as converted, ignored (with the reason), doubtful or unknown. An option that changes results
-and has no counterpart is an error.
-
-Example:
-  warpshard import --gpgpusim SM75_RTX2060/gpgpusim.config --trace-config SM75_RTX2060/trace.config --out rtx2060.toml
-  warpshard run --machine ./rtx2060.toml";
-
-/// Options of `import`.
-#[derive(Args, Debug)]
-#[command(after_help = IMPORT_HELP)]
-pub(crate) struct ImportArgs {
-    /// GPGPU-Sim configuration (gpgpusim.config).
-    #[arg(long, value_name = "FILE")]
-    pub gpgpusim: PathBuf,
-    /// Configuration of the trace front end (trace.config).
-    #[arg(long, value_name = "FILE")]
-    pub trace_config: PathBuf,
-    /// Machine file to write; must not exist.
-    #[arg(long, value_name = "MACHINE.toml")]
-    pub out: PathBuf,
-    /// Name of the machine [default: the name of its file].
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
 }
 
 /// The length of an epoch.

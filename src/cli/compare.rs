@@ -1,10 +1,11 @@
-//! `warpshard compare`: runs side by side.
+//! `warpshard compare`: runs side by side, or a run beside a profile of Nsight Compute.
 
 use std::path::Path;
 
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::counted;
 use warpshard_run::Exit;
+use warpshard_view::compare::ncu::{Beside, Profile, ProfileError};
 use warpshard_view::compare::{Comparison, Exceeded, Limit};
 use warpshard_view::{ReadError, RunFolder};
 
@@ -21,11 +22,54 @@ impl From<ReadError> for Failure {
     }
 }
 
+impl From<ProfileError> for Failure {
+    fn from(error: ProfileError) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+}
+
+/// Compares a run with a profile and prints both, launch by launch.
+fn beside(args: &CompareArgs, run: &Path, profile: &Path) -> Result<Exit, Failure> {
+    if args.fail_above.is_some() || args.html.is_some() {
+        let what = "--fail-above and --html compare runs; a run beside a profile is printed, or written with --json";
+        return Err(Failure::new(Exit::Usage, what.to_owned()));
+    }
+    let (run, profile) = (RunFolder::read(run)?, Profile::read(profile, &args.conditions)?);
+    let beside = Beside::of(&run, &profile);
+    if beside.launches.is_empty() {
+        let of_run: Vec<&str> = run.stats.kernels().iter().filter_map(|kernel| kernel.get("name")?.as_str()).take(4).collect();
+        let (name, first) = (&profile.name, &profile.launches[0].kernel);
+        let what = format!("{name}: no launch is one of the run's; the profile begins with `{first}`, the run with {}", of_run.join(", "));
+        return Err(Failure::new(Exit::Usage, what));
+    }
+    let printed_json = args.json.as_deref() == Some(Path::new("-"));
+    match &args.json {
+        Some(_) if printed_json => output::print_json(&beside.json())?,
+        Some(path) => output::file(path, escape_controls(format!("{:#}\n", beside.json())).as_bytes())?,
+        None => {}
+    }
+    if !printed_json {
+        output::print_styled(&beside.text(args.all, output::stdout_style()))?;
+    }
+    Ok(Exit::Ok)
+}
+
 /// Compares the result folders and prints how they differ.
 ///
 /// # Errors
 /// When a folder has no valid results, or a file cannot be written.
 pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
+    if let [run, profile] = args.runs.as_slice() {
+        if profile.extension().is_some_and(|end| end == "csv") {
+            return beside(args, run, profile);
+        }
+    }
+    if !args.conditions.is_empty() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "--where chooses rows of Nsight Compute's file, and none ending in .csv is given".to_owned(),
+        ));
+    }
     let runs = args.runs.iter().map(|path| RunFolder::read(path)).collect::<Result<Vec<_>, _>>()?;
     let comparison = Comparison::of(&runs);
     let printed_json = args.json.as_deref() == Some(Path::new("-"));

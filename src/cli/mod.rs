@@ -4,6 +4,7 @@
 //! from options to `Exit`. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
 mod args;
+mod calibrate;
 mod check;
 mod compare;
 mod convert;
@@ -106,6 +107,7 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
         Command::Trace(args) => trace::trace(&args),
         Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Study(args) => study::study(&args),
         Command::Compile(args) => program::compile(&args),
         Command::Exec(args) => program::exec(&args),

@@ -58,6 +58,7 @@ fn a_named_pipe_is_refused_wherever_an_input_is_named() {
         vec!["check", &trace],
         vec!["convert", &trace, &out],
         vec!["import", "--gpgpusim", &config, "--trace-config", &config, "--out", &out],
+        vec!["calibrate", &config, "--machine", "tiny", "--out", &out],
     ];
     for case in cases {
         let (code, text) = run(&case);

@@ -9,6 +9,7 @@ pub mod bench;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
+pub mod micro;
 mod multi_gpu;
 pub mod noc;
 pub mod power;
@@ -80,6 +81,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "it runs the standard set of traces",
         sweeps: &[],
         run: |request| relaxed::run(&request.references, &Traces::of(request, "v100")),
+    },
+    Study {
+        name: "micro",
+        summary: "microbenchmarks, compared with those of an H100 or with a file of your own GPU",
+        machine: micro::MACHINE,
+        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only, StudyOption::Length],
+        otherwise: "it runs the microbenchmarks of the suite",
+        sweeps: &[],
+        run: micro::study,
     },
     Study {
         name: "multi-gpu",

@@ -22,8 +22,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// Result folders of runs.
-    #[arg(required = true, num_args = 2.., value_name = "DIR")]
+    /// Result folders of runs; or one, and a file of Nsight Compute (`ncu --csv --page raw`), launch by launch.
+    #[arg(required = true, num_args = 2.., value_name = "DIR|NCU.CSV")]
     pub runs: Vec<PathBuf>,
     /// Also show what is the same in all runs, and every counter.
     #[arg(long)]
@@ -37,6 +37,9 @@ pub(crate) struct CompareArgs {
     /// Write the comparison as JSON; - prints it in place of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Only rows of Nsight Compute's file that have this value in a column. Repeatable.
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = super::key_value)]
+    pub conditions: Vec<(String, String)>,
 }
 
 const REPORT_HELP: &str = "\

@@ -55,6 +55,81 @@ fn what_is_no_result_and_what_cannot_be_written_are_errors() {
 }
 
 #[test]
+fn a_run_stands_beside_a_profile_of_nsight_compute() {
+    let root = tempfile::tempdir().unwrap();
+    let base = run(&root.path().join("base"), &[]);
+    let profile = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let stats: Value = serde_json::from_str(&fs::read_to_string(format!("{base}/stats.json")).unwrap()).unwrap();
+    let (name, instructions) = (stats["kernels"][0]["name"].as_str().unwrap(), stats["kernels"][0]["warp_instructions"].as_u64().unwrap());
+    let text = format!(
+        "==PROF== Connected\n\"ID\",\"Kernel Name\",\"smsp__inst_executed.sum\",\"dram__bytes_read.sum\"\n\"\",\"\",\"inst\",\"Kbyte\"\n\
+         \"0\",\"{name}(float *)\",\"{}\",\"1.5\"\n",
+        2 * instructions
+    );
+    let ncu = profile("ncu.csv", &text);
+    let shown = warpshard(&["compare", &base, &ncu]);
+    assert_eq!(code(&shown), 0, "{}", stderr(&shown));
+    let row = |metric: &str| stdout(&shown).lines().find(|line| line.contains(metric)).unwrap_or_default().to_owned();
+    assert!(row("smsp__inst_executed.sum").contains("-50.0 %"), "{}", stdout(&shown));
+    assert!(row("dram__bytes_read.sum").contains("1,500"), "{}", stdout(&shown));
+    let json = warpshard(&["compare", &base, &ncu, "--json", "-"]);
+    let found: Value = serde_json::from_str(&stdout(&json)).unwrap();
+    assert_eq!(found["launches"][0]["number"], 0);
+    let other = profile("other.csv", &text.replace(name, "another"));
+    let broken = profile("broken.csv", "1,2,3\n");
+    for (arguments, expected) in [
+        (vec!["compare", &base, &other], "no launch is one of the run's; the profile begins with `another(float *)`"),
+        (vec!["compare", &base, &broken], "there is no column `Kernel Name`, only 1, 2, 3; expected the output of `ncu --csv --page raw`"),
+        (vec!["compare", &base, "/nowhere/ncu.csv"], "cannot read /nowhere/ncu.csv"),
+        (vec!["compare", &base, &ncu, "--where", "program=x"], "there is no column `program` for --where program=x"),
+        (vec!["compare", &base, &base, "--where", "program=x"], "none ending in .csv is given"),
+        (vec!["compare", &base, &ncu, "--fail-above", "1%"], "--fail-above and --html compare runs"),
+    ] {
+        let output = warpshard(&arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_machine_is_made_of_measurements_and_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let out = root.path().join("mine.toml");
+    let out = out.to_str().unwrap();
+    let micro = file("micro.json", r#"{"name": "a GPU", "device": {"sms": 3}, "chase_shared": {"1": 33}}"#);
+    let made = warpshard(&["calibrate", &micro, "--machine", "tiny", "--out", out]);
+    assert_eq!(code(&made), 0, "{}", stderr(&made));
+    assert!(stdout(&made).contains("2 values of 22 derived"), "{}", stdout(&made));
+    let text = fs::read_to_string(out).unwrap();
+    assert!(text.contains("extends = \"tiny\"") && text.contains("sms = 3 # micro:device.sms, 3"), "{text}");
+    let checked = warpshard(&["check", out]);
+    assert_eq!(code(&checked), 0, "{}", stderr(&checked));
+    let exists = warpshard(&["calibrate", &micro, "--machine", "tiny", "--out", out]);
+    assert_eq!(code(&exists), 6, "{}", stderr(&exists));
+    assert!(stderr(&exists).contains("exists; name another file with --out"), "{}", stderr(&exists));
+    let none = root.path().join("none.toml");
+    for (text, machine, expected) in [
+        ("{", "tiny", "expected the JSON that programs/tools/measure.py writes"),
+        (r#"{"device": {"sms": 0}}"#, "tiny", "`device.sms` is 0; expected a number above 0"),
+        (r#"{"device": {"sms": 5}}"#, "tyni", "unknown machine"),
+    ] {
+        let output = warpshard(&["calibrate", &file("wrong.json", text), "--machine", machine, "--out", none.to_str().unwrap()]);
+        assert_ne!(code(&output), 0);
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        assert!(!none.exists());
+    }
+}
+
+#[test]
 fn a_run_becomes_a_page_that_the_next_run_replaces() {
     let root = tempfile::tempdir().unwrap();
     let out = run(&root.path().join("out"), &["--interval", "200", "--policy", "static_limit:ctas=1"]);

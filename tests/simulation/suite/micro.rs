@@ -14,7 +14,60 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("peer_lat", peer),
     ("shared_bw", shared),
     ("shared_lat", shared_ring),
+    ("arithmetic_latency", one_chain),
+    ("arithmetic_throughput", four_chains),
+    ("chase_l1", |done| assert_eq!(done.out_longs("last"), [512 * 7919 % 128 * 128, 0])),
+    ("chase_llc", |done| assert_eq!(done.out_longs("last"), [512 * 7919 % 2048 * 128, 0])),
+    ("chase_shared", |done| assert_eq!(done.out_longs("last"), [512])),
+    ("chase_constant", |done| assert_eq!(done.out_longs("last"), [(2 * 16 + 512) * 16 % 256])),
+    ("stream_read", nothing),
+    ("stream_write", |done| assert_eq!(done.out_ints("to"), [1, 1, 2, 3].repeat(16384))),
+    ("stream_copy", |done| done.same("to", &done.ints("in"))),
+    ("scattered_read", nothing),
+    ("width_l1", nothing),
+    ("width_shared", nothing),
+    ("stride_l1", nothing),
+    ("stride_llc", nothing),
+    ("atomic_global", atomic),
+    ("atomic_shared", atomic),
+    ("reduction_global", |done| assert_eq!(done.out_ints("at")[..2], [4 * 512 * 8, 0])),
+    ("reduction_shared", |done| assert_eq!(done.out_ints("out"), [64; 32])),
+    ("barrier", |done| assert_eq!(done.out_ints("out"), [256; 128])),
+    ("fence", |done| assert_eq!(done.out_ints("to"), [63; 32])),
+    ("launch", |done| assert_eq!(done.out_ints("untouched"), [7])),
+    ("copy_async", nothing),
+    ("matrix_load", nothing),
+    ("mma", |done| assert_eq!(done.out("out"), [4.0 * 16.0 * 8.0 * 16.0; 128])),
+    ("code", |done| assert_eq!(done.out("out"), [4.0 * (1.0 + 8.0 * 256.0); 32])),
 ];
+
+/// The sum of what was read is not the number that would be stored.
+fn nothing(done: &Done) {
+    assert_eq!(done.out_ints("out"), [0; 32]);
+}
+
+/// `steps` times the next number above one is added to each lane's first value.
+fn added(lane: u32, steps: usize) -> u32 {
+    let first = f32::from_bits(1_065_353_216 + lane);
+    (0..steps).fold(first, |sum, _| sum.mul_add(1.0, f32::from_bits(1_065_353_217))).to_bits()
+}
+
+fn one_chain(done: &Done) {
+    assert_eq!(done.out_longs("out"), (0..32).map(|lane| i64::from(added(lane, 512))).collect::<Vec<_>>());
+}
+
+fn four_chains(done: &Done) {
+    assert_eq!(done.out_longs("out"), (0..1024).map(|thread| 4 * i64::from(added(thread % 32, 128))).collect::<Vec<_>>());
+}
+
+/// Each addition adds what the one before it found.
+fn atomic(done: &Done) {
+    let (mut memory, mut value) = (1_u32, 0_u32);
+    for _ in 0..256 {
+        (memory, value) = (memory.wrapping_add(value), memory);
+    }
+    assert_eq!(done.out_ints("out")[0], value as i32);
+}
 
 /// 4103 steps after the first from entry 0 of a ring of 4096 end at entry 4104 % 4096.
 fn ring(done: &Done) {

@@ -7,6 +7,7 @@ mod configuration;
 mod kernels;
 mod limit;
 mod metrics;
+pub mod ncu;
 mod page;
 mod row;
 mod text;

@@ -1,0 +1,299 @@
+//! The launches of a run and of a profile side by side.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
+
+use super::super::super::RunFolder;
+use super::super::super::folder::at;
+use super::table::{Profile, Profiled};
+
+/// Bytes of a sector, in which the counters of a launch count traffic of DRAM.
+const SECTOR: f64 = 32.0;
+
+/// A metric of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// Nsight Compute's name, or several that are added.
+    pub metric: &'static str,
+    /// What was measured; `None` where the profile lacks it.
+    pub measured: Option<f64>,
+    /// Ours; `None` where the run lacks it.
+    pub ours: Option<f64>,
+    /// A share of a whole, in percent, which is compared by its difference.
+    pub share: bool,
+}
+
+impl Pair {
+    /// How far ours is from the measured value: relative, or the difference of shares, in percent.
+    pub fn error(&self) -> Option<f64> {
+        let (measured, ours) = (self.measured?, self.ours?);
+        match self.share {
+            true => Some(ours - measured),
+            false if measured != 0.0 => Some((ours / measured - 1.0) * 100.0),
+            false => None,
+        }
+    }
+}
+
+/// A launch that is in both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Launch {
+    /// Its number in the run.
+    pub number: usize,
+    /// The kernel.
+    pub kernel: String,
+    /// The line of the profile.
+    pub line: u64,
+    /// What is compared.
+    pub metrics: Vec<Pair>,
+}
+
+/// A run beside a profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// The result folder.
+    pub run: String,
+    /// The file.
+    pub profile: String,
+    /// Launches that are in both.
+    pub launches: Vec<Launch>,
+    /// Launches of the profile that the run does not have, or that are there already, each with its line.
+    pub only_measured: Vec<String>,
+    /// Launches of the run that were not profiled.
+    pub only_ours: usize,
+}
+
+/// The name of a kernel without template arguments and parameters.
+fn base(name: &str) -> String {
+    let plain = demangled(name);
+    let plain = plain.strip_prefix("void ").unwrap_or(&plain);
+    let end = plain.find(['<', '(']).unwrap_or(plain.len());
+    plain[..end].trim().rsplit("::").next().unwrap_or_default().to_owned()
+}
+
+/// Stall reasons of Nsight Compute, and those of ours that come closest.
+const STALLS: &[(&str, &[&str], &[&str])] = &[
+    ("stall shares: selected", &["selected"], &["issued"]),
+    ("stall shares: long_scoreboard", &["long_scoreboard"], &["stall_scoreboard_memory"]),
+    ("stall shares: wait + short_scoreboard", &["wait", "short_scoreboard"], &["stall_scoreboard_alu"]),
+    ("stall shares: lg_throttle + mio_throttle", &["lg_throttle", "mio_throttle"], &["stall_memory_pipeline"]),
+    ("stall shares: math_pipe_throttle + dispatch_stall", &["math_pipe_throttle", "dispatch_stall"], &["stall_pipeline"]),
+    ("stall shares: barrier", &["barrier"], &["stall_barrier"]),
+    ("stall shares: membar", &["membar"], &["stall_fence"]),
+    ("stall shares: no_instruction + branch_resolving", &["no_instruction", "branch_resolving"], &["stall_fetch"]),
+];
+
+impl Beside {
+    /// Compares the launches of a run with those of a profile. A launch with a number is that one of the run; others are matched in order, by
+    /// the kernel's name.
+    pub fn of(run: &RunFolder, profile: &Profile) -> Self {
+        let kernels = run.stats.kernels();
+        let names: Vec<String> =
+            kernels.iter().map(|kernel| base(kernel.get("name").and_then(Value::as_str).unwrap_or_default())).collect();
+        let (mut launches, mut only_measured, mut next) = (Vec::new(), Vec::new(), 0);
+        for profiled in &profile.launches {
+            let wanted = base(&profiled.kernel);
+            let found = match profiled.launch {
+                Some(number) => (names.get(number) == Some(&wanted)).then_some(number),
+                None => (next..names.len()).find(|number| names[*number] == wanted),
+            };
+            match found {
+                Some(number) if launches.iter().any(|launch: &Launch| launch.number == number) => {
+                    only_measured.push(format!("{wanted} (line {}, launch {number} once more)", profiled.line));
+                }
+                Some(number) => {
+                    next = number + 1;
+                    let metrics = pairs(run, &kernels[number], profiled);
+                    launches.push(Launch { number, kernel: wanted, line: profiled.line, metrics });
+                }
+                None => only_measured.push(format!("{wanted} (line {})", profiled.line)),
+            }
+        }
+        let only_ours = kernels.len().saturating_sub(launches.len());
+        Self { run: run.path.display().to_string(), profile: profile.name.clone(), launches, only_measured, only_ours }
+    }
+
+    /// As a JSON value.
+    pub fn json(&self) -> Value {
+        json!(self)
+    }
+
+    /// As text: a table for each launch, or with many launches one with their sums.
+    pub fn text(&self, all: bool, style: Style) -> String {
+        let mut text = format!("{}\n{}\n", style.title(&printable(&self.run)), clip(&printable(&self.profile), style.width()));
+        let shown = if all { self.launches.len() } else { self.launches.len().min(LAUNCHES) };
+        if self.launches.len() > 1 {
+            let title = format!("\n{} launches together\n", self.launches.len());
+            text += &(style.title(&title) + &table(&self.sums(), all).render(style));
+        }
+        for launch in &self.launches[..shown] {
+            let title = format!("\nlaunch {}: {}\n", launch.number, printable(&launch.kernel));
+            text += &(style.title(&title) + &table(&launch.metrics, all).render(style));
+        }
+        if shown < self.launches.len() {
+            text += &format!("\n{} more launches; --all shows them\n", self.launches.len() - shown);
+        }
+        if !self.only_measured.is_empty() {
+            let some: Vec<_> = self.only_measured.iter().take(LAUNCHES).map(|name| printable(name).into_owned()).collect();
+            text += &format!("\nmeasured and not compared: {} launches: {}\n", self.only_measured.len(), some.join(", "));
+        }
+        if self.only_ours > 0 {
+            text += &format!("\nin the run and not measured: {} launches\n", self.only_ours);
+        }
+        text
+    }
+
+    /// The metrics of all launches, added where all launches have both numbers; shares are not added.
+    fn sums(&self) -> Vec<Pair> {
+        let Some(first) = self.launches.first() else { return Vec::new() };
+        let sum = |(i, pair): (usize, &Pair)| {
+            let whole = |number: &dyn Fn(&Pair) -> Option<f64>| self.launches.iter().map(|launch| number(&launch.metrics[i])).sum();
+            (!pair.share).then(|| Pair { measured: whole(&|pair| pair.measured), ours: whole(&|pair| pair.ours), ..pair.clone() })
+        };
+        first.metrics.iter().enumerate().filter_map(sum).collect()
+    }
+}
+
+/// Launches and names that are shown unless all are wanted.
+const LAUNCHES: usize = 12;
+
+fn table(pairs: &[Pair], all: bool) -> Table {
+    let mut table = Table::new(&[("metric", Align::Left), ("measured", Align::Right), ("ours", Align::Right), ("error", Align::Right)]);
+    for pair in pairs.iter().filter(|pair| all || pair.measured.is_some() && pair.ours.is_some()) {
+        let cell = |value| {
+            known(value, |value: f64| match pair.share {
+                true => format!("{value:.1} %"),
+                false if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
+                false => format!("{value:.2}"),
+            })
+        };
+        let error = pair.error().map_or_else(|| UNKNOWN.into(), |error| format!("{error:+.1} {}", if pair.share { "points" } else { "%" }));
+        table.row(vec![pair.metric.into(), cell(pair.measured), cell(pair.ours), error]);
+    }
+    table
+}
+
+fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
+    let field = |name: &str| kernel.get(name).and_then(Value::as_f64);
+    let counter = |name: &str| at(kernel, &["counters", name]).and_then(Value::as_f64);
+    let counters = |names: &[&str]| names.iter().map(|name| counter(name)).sum::<Option<f64>>();
+    let metric = |name: &str| profiled.metrics.get(name).copied();
+    let metrics = |names: &[&str]| names.iter().map(|name| metric(name)).sum::<Option<f64>>();
+    let active = field("ended").zip(field("started")).map(|(ended, started)| ended - started);
+    let amount = |metric, measured, ours| Pair { metric, measured, ours, share: false };
+    let mut pairs = vec![
+        amount("sm__cycles_active.max", metric("sm__cycles_active.max"), active),
+        amount(
+            "gpc__cycles_elapsed.max",
+            metric("gpc__cycles_elapsed.max"),
+            active.zip(field("launch_latency_cycles")).map(|(active, launch)| active + launch),
+        ),
+        amount("smsp__inst_executed.sum", metric("smsp__inst_executed.sum"), field("warp_instructions")),
+        amount("smsp__thread_inst_executed.sum", metric("smsp__thread_inst_executed.sum"), field("thread_instructions")),
+        amount(
+            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum + _st.sum",
+            metrics(&["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"]),
+            counter("memory_accesses"),
+        ),
+        amount(
+            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
+            metric("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"),
+            counters(&["l1_read_hits", "l1_read_pending_hits"]),
+        ),
+        amount(
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+            metric("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"),
+            counter("shared_conflict_cycles"),
+        ),
+        amount("lts__t_sectors_srcunit_tex.sum", metric("lts__t_sectors_srcunit_tex.sum"), counter("llc_accesses")),
+        amount("lts__t_sectors_srcunit_tex_lookup_hit.sum", metric("lts__t_sectors_srcunit_tex_lookup_hit.sum"), counter("llc_hits")),
+        amount("dram__bytes_read.sum", metric("dram__bytes_read.sum"), counter("dram_reads").map(|sectors| sectors * SECTOR)),
+        amount("dram__bytes_write.sum", metric("dram__bytes_write.sum"), counter("dram_writes").map(|sectors| sectors * SECTOR)),
+        amount("CTAs per SM: least of launch__occupancy_limit_*", ctas_per_sm(profiled), field("ctas_per_sm")),
+        amount("smsp__warps_active.avg.per_cycle_active", metric("smsp__warps_active.avg.per_cycle_active"), warps_active(run)),
+    ];
+    let measured_stall = |reason: &str| metric(&format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"));
+    let is_stall = |name: &str| name.starts_with("smsp__average_warps_issue_stalled_") && name.ends_with("_per_issue_active.ratio");
+    let measured_all: f64 = profiled.metrics.iter().filter(|(name, _)| is_stall(name)).map(|(_, value)| value).sum();
+    let ours_all: f64 = STALLS.iter().flat_map(|(_, _, ours)| *ours).filter_map(|name| counter(name)).sum();
+    for (metric, theirs, ours) in STALLS {
+        let measured: Vec<f64> = theirs.iter().filter_map(|reason| measured_stall(reason)).collect();
+        let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
+        let measured = if measured.is_empty() { None } else { share(measured.iter().sum(), measured_all) };
+        let ours = counters(ours).and_then(|part| share(part, ours_all));
+        pairs.push(Pair { metric, measured, ours, share: true });
+    }
+    pairs
+}
+
+/// CTAs of the kernel that fit an SM, of the profile's limits.
+fn ctas_per_sm(profiled: &Profiled) -> Option<f64> {
+    let limits = profiled.metrics.iter().filter(|(name, _)| name.starts_with("launch__occupancy_limit"));
+    limits.map(|(_, limit)| *limit).reduce(f64::min)
+}
+
+/// Warps on a scheduler while its SM has any, of a run with one launch: SMs count these for the whole run.
+fn warps_active(run: &RunFolder) -> Option<f64> {
+    let total = |name: &str| run.stats.number(&["components", "sm", "total", name]).filter(|value| *value > 0.0);
+    let schedulers = run.configuration.get("gpu")?.get("sm")?.get("schedulers")?.as_integer()?;
+    (run.stats.kernels().len() == 1).then_some(())?;
+    Some(total("resident_warp_cycles")? / total("active_cycles")? / schedulers as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::Stats;
+    use super::*;
+
+    fn run() -> RunFolder {
+        let kernel = |name: &str, ended: u64, reads: u64| {
+            json!({
+                "name": name, "started": 100, "ended": ended, "launch_latency_cycles": 40, "ctas_per_sm": 4,
+                "warp_instructions": 10, "thread_instructions": 320,
+                "counters": { "memory_accesses": 64, "dram_reads": reads, "dram_writes": 0, "issued": 25, "stall_scoreboard_memory": 75 },
+            })
+        };
+        let kernels = [kernel("_Z3addPfi", 1100, 10), kernel("scale", 600, 1), kernel("_Z3addPfi", 2100, 20)];
+        RunFolder {
+            path: "results/x".into(),
+            stats: Stats(json!({ "kernels": kernels })),
+            configuration: toml::from_str("[gpu.sm]\nschedulers = 4\n").unwrap(),
+        }
+    }
+
+    fn beside(text: &str) -> Beside {
+        Beside::of(&run(), &Profile::parse("ncu.csv", text, &[]).unwrap())
+    }
+
+    #[test]
+    fn launches_are_matched_by_name_in_order_and_metrics_beside_one_another() {
+        let text = "ID,Kernel Name,sm__cycles_active.max,gpc__cycles_elapsed.max,dram__bytes_read.sum,\
+            smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio,\
+            smsp__average_warps_issue_stalled_selected_per_issue_active.ratio,launch__occupancy_limit_warps,launch__occupancy_limit_blocks\n\
+            0,\"add(float *, int)\",800,1040,320,1,1,8,4\n1,\"add(float *, int)\",1000,,640,,,,\n2,other,1,,,,,,\n";
+        let beside = beside(text);
+        assert_eq!(beside.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!((beside.only_measured.clone(), beside.only_ours), (vec!["other (line 4)".to_owned()], 1));
+        let find = |launch: usize, name: &str| beside.launches[launch].metrics.iter().find(|pair| pair.metric == name).unwrap();
+        assert_eq!(find(0, "sm__cycles_active.max").error(), Some(25.0));
+        assert_eq!(find(0, "gpc__cycles_elapsed.max").error(), Some(0.0));
+        assert_eq!((find(1, "dram__bytes_read.sum").measured, find(1, "dram__bytes_read.sum").ours), (Some(640.0), Some(640.0)));
+        assert_eq!(find(0, "stall shares: long_scoreboard").error(), Some(25.0), "75 % and half");
+        assert_eq!(find(0, "CTAs per SM: least of launch__occupancy_limit_*").error(), Some(0.0));
+        let text = beside.text(false, Style::Plain);
+        assert!(text.contains("2 launches together") && text.contains("other (line 4)") && !text.contains("lts__"), "{text}");
+        assert!(beside.text(true, Style::Plain).contains("lts__t_sectors_srcunit_tex.sum"));
+        assert_eq!(beside.json()["launches"][0]["metrics"][0]["measured"], 800.0);
+    }
+
+    #[test]
+    fn a_numbered_launch_is_that_of_the_run_or_none() {
+        let text = "launch,Kernel Name,smsp__inst_executed.sum\n2,add,10\n1,add,10\n9,add,10\n2,add,11\n";
+        let beside = beside(text);
+        assert_eq!(beside.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [2]);
+        assert_eq!(beside.only_measured, ["add (line 3)", "add (line 4)", "add (line 5, launch 2 once more)"]);
+        assert_eq!(["void ns::k<int>(float)", "_Z3addPfi", "k"].map(base), ["k", "add", "k"]);
+    }
+}

@@ -1,0 +1,321 @@
+//! The launches of a profile, each with its metrics in base units: bytes, nanoseconds, hertz, cycles, percent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use csv::StringRecord;
+use thiserror::Error;
+
+/// The largest profile that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// Why a profile cannot be read.
+#[derive(Debug, Error)]
+pub enum ProfileError {
+    /// The system refuses.
+    #[error("cannot read {}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// It is not a table of launches.
+    #[error("{name}: {what}; expected the output of `ncu --csv --page raw`")]
+    Form {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A cell is wrong.
+    #[error("{name}: line {line}: `{column}` is `{cell}`, expected {expected}")]
+    Cell {
+        /// The file.
+        name: String,
+        /// The line, from 1.
+        line: u64,
+        /// The column or metric.
+        column: String,
+        /// What is there.
+        cell: String,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// A condition names what is not there.
+    #[error("{name}: {what}")]
+    Condition {
+        /// The file.
+        name: String,
+        /// What, and what there is.
+        what: String,
+    },
+}
+
+/// A launch that was profiled.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profiled {
+    /// The line of the file.
+    pub line: u64,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The number of the launch in its program, where the table has a column `launch`.
+    pub launch: Option<usize>,
+    /// Metrics in base units, by name.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// The launches of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// The file.
+    pub name: String,
+    /// Its launches, in their order.
+    pub launches: Vec<Profiled>,
+}
+
+/// What a unit is multiplied with; `None` for one that is not scaled.
+fn factor(unit: &str) -> f64 {
+    let unit = unit.trim();
+    for (suffix, base) in [("byte", 1.0), ("hz", 1.0), ("second", 1e9), ("byte/second", 1.0)] {
+        let lower = unit.to_ascii_lowercase();
+        let Some(prefix) = lower.strip_suffix(suffix) else { continue };
+        let power = match prefix {
+            "" => 0,
+            "k" => 1,
+            "m" if suffix == "second" => -1,
+            "u" => -2,
+            "n" => -3,
+            "m" => 2,
+            "g" => 3,
+            "t" => 4,
+            _ => continue,
+        };
+        return base * 1000_f64.powi(power);
+    }
+    match unit {
+        "cycle/usecond" => 1e6,
+        "cycle/nsecond" => 1e9,
+        _ => 1.0,
+    }
+}
+
+/// A number as Nsight Compute prints it: with commas between thousands.
+fn number(cell: &str) -> Option<f64> {
+    let plain: String = cell.trim().trim_end_matches('%').chars().filter(|c| *c != ',').collect();
+    plain.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+impl Profile {
+    /// Reads a file; `conditions` are columns and the values that rows must have there.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no such table, or no row meets the conditions.
+    pub fn read(path: &Path, conditions: &[(String, String)]) -> Result<Self, ProfileError> {
+        let io = |source| ProfileError::Io { path: path.to_owned(), source };
+        let facts = fs::metadata(path).map_err(io)?;
+        if !facts.is_file() {
+            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
+        }
+        if facts.len() > MOST_BYTES {
+            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, format!("it is larger than {MOST_BYTES} bytes"))));
+        }
+        let text = fs::read_to_string(path).map_err(io)?;
+        Self::parse(&path.display().to_string(), &text, conditions)
+    }
+
+    /// Reads a text; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Profile::read`].
+    pub fn parse(name: &str, text: &str, conditions: &[(String, String)]) -> Result<Self, ProfileError> {
+        let form = |what: String| ProfileError::Form { name: name.to_owned(), what };
+        // The profiler's own lines come before the table.
+        let begins = |line: &str| !line.trim().is_empty() && !line.starts_with("==") && !line.starts_with('#');
+        let skipped = text.lines().take_while(|line| !begins(line)).count();
+        let table: String = text.lines().skip(skipped).filter(|line| !line.starts_with("==")).flat_map(|line| [line, "\n"]).collect();
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(table.as_bytes());
+        let head = reader.headers().map_err(|error| form(error.to_string()))?.clone();
+        let column = |wanted: &str| head.iter().position(|known| known.trim() == wanted);
+        let kernel = column("Kernel Name").ok_or_else(|| {
+            let known: Vec<&str> = head.iter().take(8).collect();
+            form(format!("there is no column `Kernel Name`, only {}", known.join(", ")))
+        })?;
+        let table = Table { name, head: &head, kernel, skipped: skipped as u64 };
+        let mut wanted = Vec::new();
+        for (key, value) in conditions {
+            let at = column(key).ok_or_else(|| ProfileError::Condition {
+                name: name.to_owned(),
+                what: format!("there is no column `{key}` for --where {key}={value}"),
+            })?;
+            wanted.push((at, value.as_str()));
+        }
+        let records = reader.records().collect::<Result<Vec<StringRecord>, _>>().map_err(|error| form(error.to_string()))?;
+        let meets = |row: &&StringRecord| wanted.iter().all(|(at, value)| row.get(*at).is_some_and(|cell| cell.trim() == *value));
+        let long = column("Metric Name").zip(column("Metric Value"));
+        let is_units = |row: &StringRecord| row.get(kernel).is_none_or(|cell| cell.trim().is_empty());
+        let units = records.first().filter(|row| long.is_none() && is_units(row));
+        let rows = records.iter().skip(usize::from(units.is_some())).filter(meets);
+        let launches = match long {
+            Some(columns) => table.long(rows, columns, column("Metric Unit"), column("ID"))?,
+            None => rows.map(|row| table.wide(row, units)).collect::<Result<_, _>>()?,
+        };
+        if launches.is_empty() && !conditions.is_empty() && !records.is_empty() {
+            let all: Vec<String> = conditions.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            return Err(ProfileError::Condition { name: name.to_owned(), what: format!("no row has {}", all.join(" and ")) });
+        }
+        if launches.is_empty() {
+            return Err(form("there is no launch".into()));
+        }
+        Ok(Self { name: name.to_owned(), launches })
+    }
+}
+
+/// A table that is being read.
+struct Table<'a> {
+    name: &'a str,
+    head: &'a StringRecord,
+    /// The column of the kernel's name.
+    kernel: usize,
+    /// Lines of the file before the names of columns.
+    skipped: u64,
+}
+
+impl Table<'_> {
+    fn launch(&self, row: &StringRecord) -> Result<Profiled, ProfileError> {
+        let line = row.position().map_or(0, csv::Position::line) + self.skipped;
+        let kernel = row.get(self.kernel).unwrap_or_default().trim();
+        if kernel.is_empty() {
+            return Err(self.cell(line, "Kernel Name", "", "the name of a kernel"));
+        }
+        let mut launch = None;
+        if let Some(at) = self.head.iter().position(|known| known.trim() == "launch") {
+            let cell = row.get(at).unwrap_or_default();
+            launch = Some(cell.trim().parse().map_err(|_| self.cell(line, "launch", cell, "the number of the launch, from 0"))?);
+        }
+        Ok(Profiled { line, kernel: kernel.to_owned(), launch, metrics: BTreeMap::new() })
+    }
+
+    fn cell(&self, line: u64, column: &str, cell: &str, expected: &'static str) -> ProfileError {
+        ProfileError::Cell { name: self.name.to_owned(), line, column: column.to_owned(), cell: cell.to_owned(), expected }
+    }
+
+    /// A launch whose metrics are columns.
+    fn wide(&self, row: &StringRecord, units: Option<&StringRecord>) -> Result<Profiled, ProfileError> {
+        let mut launch = self.launch(row)?;
+        for (i, column) in self.head.iter().enumerate().filter(|(_, column)| is_metric(column)) {
+            let cell = row.get(i).unwrap_or_default();
+            // What a pass could not measure.
+            if cell.trim().is_empty() || cell.contains("n/a") {
+                continue;
+            }
+            let value = number(cell).ok_or_else(|| self.cell(launch.line, column, cell, "a number"))?;
+            let unit = units.and_then(|units| units.get(i)).unwrap_or_default();
+            launch.metrics.insert(column.trim().to_owned(), value * factor(unit));
+        }
+        Ok(launch)
+    }
+
+    /// Launches whose metrics are rows: those of one `ID` are one launch.
+    fn long<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r StringRecord>,
+        (metric, value): (usize, usize),
+        unit: Option<usize>,
+        id: Option<usize>,
+    ) -> Result<Vec<Profiled>, ProfileError> {
+        let mut launches: Vec<(&str, Profiled)> = Vec::new();
+        for row in rows {
+            let own = id.and_then(|at| row.get(at)).unwrap_or_default();
+            if launches.last().is_none_or(|(last, _)| *last != own) {
+                launches.push((own, self.launch(row)?));
+            }
+            let (Some((_, launch)), Some(name)) = (launches.last_mut(), row.get(metric)) else { continue };
+            let Some(cell) = row.get(value).filter(|_| is_metric(name)) else { continue };
+            if cell.trim().is_empty() || cell.contains("n/a") {
+                continue;
+            }
+            let line = row.position().map_or(0, csv::Position::line) + self.skipped;
+            let value = number(cell).ok_or_else(|| self.cell(line, name, cell, "a number"))?;
+            let unit = unit.and_then(|at| row.get(at)).unwrap_or_default();
+            launch.metrics.insert(name.trim().to_owned(), value * factor(unit));
+        }
+        Ok(launches.into_iter().map(|(_, launch)| launch).collect())
+    }
+}
+
+/// Whether a column is one of a metric that is compared: the unit of the hardware, two underscores, and what is counted.
+fn is_metric(column: &str) -> bool {
+    let units = ["dram__", "gpc__", "gpu__time", "l1tex__", "lts__", "sm__", "smsp__", "launch__occupancy_limit"];
+    units.iter().any(|unit| column.trim().starts_with(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Profile, String> {
+        Profile::parse("ncu.csv", text, &[]).map_err(|error| error.to_string())
+    }
+
+    const RAW: &str = "==PROF== Connected to process 1\n\
+        \"ID\",\"Kernel Name\",\"Block Size\",\"sm__cycles_active.max\",\"dram__bytes_read.sum\",\"gpu__time_duration.sum\"\n\
+        \"\",\"\",\"\",\"cycle\",\"Mbyte\",\"usecond\"\n\
+        \"0\",\"add(float *, int)\",\"(256, 1, 1)\",\"12,345\",\"1.5\",\"2.25\"\n\
+        \"1\",\"add(float *, int)\",\"(256, 1, 1)\",\"7\",\"n/a\",\"1\"\n";
+
+    #[test]
+    fn the_raw_page_is_read_in_base_units() {
+        let launches = read(RAW).unwrap().launches;
+        assert_eq!(launches.len(), 2);
+        assert_eq!((launches[0].kernel.as_str(), launches[0].line, launches[0].launch), ("add(float *, int)", 4, None));
+        let metric = |name: &str| launches[0].metrics[name];
+        assert_eq!(metric("sm__cycles_active.max"), 12345.0);
+        assert_eq!(metric("dram__bytes_read.sum"), 1.5e6);
+        assert!((metric("gpu__time_duration.sum") - 2250.0).abs() < 1e-9, "nanoseconds");
+        assert!(!launches[1].metrics.contains_key("dram__bytes_read.sum"), "what was not measured is not there");
+        assert_eq!(
+            ["byte", "Kbyte", "Gbyte", "Ghz", "msecond", "second", "nsecond", "%", "cycle/nsecond"].map(factor),
+            [1.0, 1e3, 1e9, 1e9, 1e6, 1e9, 1.0, 1.0, 1e9].map(|value: f64| value)
+        );
+    }
+
+    #[test]
+    fn a_row_per_metric_and_a_table_without_units_are_read_too() {
+        let long = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
+            \"0\",\"k\",\"sm__cycles_active.max\",\"cycle\",\"10\"\n\"0\",\"k\",\"dram__bytes_read.sum\",\"Kbyte\",\"2\"\n\
+            \"1\",\"k\",\"sm__cycles_active.max\",\"cycle\",\"11\"\n";
+        let launches = read(long).unwrap().launches;
+        assert_eq!(launches.len(), 2);
+        assert_eq!((launches[0].metrics["dram__bytes_read.sum"], launches[1].metrics["sm__cycles_active.max"]), (2000.0, 11.0));
+        let wide = "program,launch,Kernel Name,smsp__inst_executed.sum\na,3,k,5\nb,0,k,6\n";
+        let where_b = [("program".to_owned(), "b".to_owned())];
+        let launches = Profile::parse("t.csv", wide, &where_b).unwrap().launches;
+        assert_eq!((launches.len(), launches[0].launch, launches[0].metrics["smsp__inst_executed.sum"]), (1, Some(0), 6.0));
+        let none = |key: &str, value: &str| Profile::parse("t.csv", wide, &[(key.into(), value.into())]).unwrap_err().to_string();
+        assert_eq!(none("program", "c"), "t.csv: no row has program=c");
+        assert_eq!(none("set", "c"), "t.csv: there is no column `set` for --where set=c");
+    }
+
+    #[test]
+    fn what_is_no_profile_is_refused_with_its_line() {
+        for (text, expected) in [
+            ("", "there is no column `Kernel Name`"),
+            ("a,b\n1,2\n", "no column `Kernel Name`, only a, b; expected the output of `ncu --csv --page raw`"),
+            ("ID,Kernel Name\n", "there is no launch"),
+            ("ID,Kernel Name,sm__cycles_active.max\n0,k,many\n", "line 2: `sm__cycles_active.max` is `many`, expected a number"),
+            ("ID,Kernel Name,sm__cycles_active.max\n0,k,1e999\n", "expected a number"),
+            ("launch,Kernel Name\n-1,k\n", "line 2: `launch` is `-1`, expected the number of the launch"),
+            ("ID,Kernel Name\n0,k\n1,\n", "line 3: `Kernel Name` is ``"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Profile::read(folder.path(), &[]).unwrap_err().to_string().contains("no regular file"));
+        std::fs::write(folder.path().join("x"), b"Kernel Name\n\xff\xfe\n").unwrap();
+        assert!(Profile::read(&folder.path().join("x"), &[]).unwrap_err().to_string().contains("UTF-8"));
+    }
+}

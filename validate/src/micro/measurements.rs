@@ -1,0 +1,161 @@
+//! Measurements of microbenchmarks: numbers by key, from JSON as the script for a GPU writes it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+
+use warpshard_config::input;
+use warpshard_lab::error::TaskError;
+use warpshard_lab::reference::References;
+
+/// Our measurements of an H100, and the file of a folder of references that takes their place.
+const BUILT_IN: (&str, &str) = ("h100/micro.json", include_str!("../../reference/h100/micro.json"));
+/// The file of a folder with one GPU's measurements.
+const OWN: &str = "micro.json";
+
+/// Numbers by key. The key of a number inside of objects and lists is their names and positions, joined by dots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measurements {
+    /// What messages call the file.
+    name: String,
+    numbers: BTreeMap<String, f64>,
+}
+
+/// Why measurements cannot be read.
+#[derive(Debug, Error)]
+pub enum MeasurementsError {
+    /// The system refuses.
+    #[error("cannot read {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The text is no JSON.
+    #[error("{name}: {source}; expected the JSON that programs/tools/measure.py writes")]
+    Json {
+        /// The file.
+        name: String,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// A number cannot be one that was measured.
+    #[error("{name}: `{key}` is {value}; expected a number above 0")]
+    Number {
+        /// The file.
+        name: String,
+        /// The key.
+        key: String,
+        /// What is there.
+        value: String,
+    },
+    /// There are no numbers.
+    #[error("{0}: there is no number; expected the JSON that programs/tools/measure.py writes")]
+    Empty(String),
+}
+
+impl Measurements {
+    /// Reads a file of JSON.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no JSON, or has no numbers.
+    pub fn read(path: &Path) -> Result<Self, MeasurementsError> {
+        let text = input::read_text(path).map_err(|source| MeasurementsError::Read { path: path.to_owned(), source })?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// Reads JSON; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// When it is no JSON, or has no numbers.
+    pub fn parse(name: &str, text: &str) -> Result<Self, MeasurementsError> {
+        let value = serde_json::from_str(text).map_err(|source| MeasurementsError::Json { name: name.to_owned(), source })?;
+        let mut numbers = BTreeMap::new();
+        flatten(String::new(), &value, &mut numbers);
+        if numbers.is_empty() {
+            return Err(MeasurementsError::Empty(name.to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), numbers })
+    }
+
+    /// The measurements of a folder of references, or the built-in ones.
+    ///
+    /// # Errors
+    /// When they cannot be read; a message for the user.
+    pub(crate) fn of(references: &References) -> Result<Self, TaskError> {
+        let (file, built_in) = BUILT_IN;
+        let own = references.text(OWN, "")?;
+        let (file, text) = if matches!(own, Cow::Borrowed(_)) { (file, references.text(file, built_in)?) } else { (OWN, own) };
+        let name = if matches!(text, Cow::Borrowed(_)) {
+            format!("built-in {file}")
+        } else {
+            references.folder().join(file).display().to_string()
+        };
+        Self::parse(&name, &text).map_err(|error| error.to_string().into())
+    }
+
+    /// What messages call the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A number, which has to be above 0.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn number(&self, key: &str) -> Result<Option<f64>, MeasurementsError> {
+        let Some(&number) = self.numbers.get(key) else { return Ok(None) };
+        if number.is_finite() && number > 0.0 {
+            return Ok(Some(number));
+        }
+        Err(MeasurementsError::Number { name: self.name.clone(), key: key.to_owned(), value: number.to_string() })
+    }
+
+    /// All keys, in alphabetical order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.numbers.keys().map(String::as_str)
+    }
+}
+
+fn flatten(key: String, value: &Value, numbers: &mut BTreeMap<String, f64>) {
+    let inner = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    match value {
+        Value::Number(number) => {
+            numbers.extend(number.as_f64().map(|number| (key, number)));
+        }
+        Value::Object(object) => object.iter().for_each(|(name, value)| flatten(inner(name), value, numbers)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| flatten(inner(&i.to_string()), value, numbers)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_names_around_them_and_what_is_no_measurement_is_refused() {
+        let text = r#"{"latency": {"ffma": 4.0, "note": "x"}, "stream_us": {"l2_read_1": [10, 2.5]}, "atomics": {"shared_latency": -1}}"#;
+        let read = Measurements::parse("m.json", text).unwrap();
+        assert_eq!(
+            read.keys().collect::<Vec<_>>(),
+            ["atomics.shared_latency", "latency.ffma", "stream_us.l2_read_1.0", "stream_us.l2_read_1.1"]
+        );
+        assert_eq!(read.number("stream_us.l2_read_1.1").unwrap(), Some(2.5));
+        assert_eq!(read.number("latency.fadd").unwrap(), None);
+        let wrong = read.number("atomics.shared_latency").unwrap_err().to_string();
+        assert_eq!(wrong, "m.json: `atomics.shared_latency` is -1; expected a number above 0");
+        for (text, expected) in
+            [("{", "m.json: EOF while parsing"), ("{}", "there is no number"), (r#"{"a": 1e999}"#, "number out of range")]
+        {
+            let error = Measurements::parse("m.json", text).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("measure.py"), "{error}");
+        }
+        let absent = Measurements::read(Path::new("no/such.json")).unwrap_err().to_string();
+        assert!(absent.starts_with("cannot read no/such.json"), "{absent}");
+    }
+}
