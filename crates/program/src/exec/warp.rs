@@ -1,13 +1,16 @@
 //! A warp: its registers, the paths that its lanes are on, and what they wait for.
 //!
-//! Lanes that diverge are on different paths. Of the paths that can go on, the one with the lowest program counter goes first; YIELD and a
-//! long time without a change let the others go on before it. Paths meet again where a convergence barrier (BSYNC), a WARPSYNC or a barrier
+//! Lanes that diverge are on different paths. Of the paths that can go on, the one with the lowest program counter goes first; YIELD,
+//! NANOSLEEP and [`PATH_TURN`] instructions let the others go on before it, so that lanes may wait for each other. Paths meet again where a convergence barrier (BSYNC), a WARPSYNC or a barrier
 //! of the CTA made them wait for each other.
 
 use warpshard_workload::StreamBuilder;
 
 use super::super::isa::Rows;
 use super::lanes::Lanes;
+
+/// Instructions of a path before it lets the other paths of its warp go on.
+pub(super) const PATH_TURN: u32 = 1 << 10;
 
 /// What a path waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub(super) struct Path {
     pub(super) wait: Wait,
     /// How often it let others go first.
     pub(super) turn: u32,
+    /// Instructions that it may execute before it does so again.
+    pub(super) left: u32,
 }
 
 /// A warp that executes.
@@ -62,7 +67,7 @@ impl Warp {
         self.lanes.reset();
         self.paths.clear();
         if mask != 0 {
-            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0 });
+            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN });
         }
         self.sync = [0; 16];
         self.live = mask;
@@ -83,9 +88,18 @@ impl Warp {
 
     /// Splits off the lanes of `mask` as a path at another place; the rest stays.
     pub(super) fn split(&mut self, path: usize, mask: u32, place: usize) {
-        let turn = self.paths[path].turn;
+        if self.paths.len() == 1 {
+            self.paths[path].left = PATH_TURN;
+        }
         self.paths[path].mask &= !mask;
-        self.paths.push(Path { place, mask, wait: Wait::Ready, turn });
+        self.paths.push(Path { place, mask, wait: Wait::Ready, ..self.paths[path] });
+    }
+
+    /// Lets the other paths go before this one.
+    pub(super) fn step_back(&mut self, path: usize) {
+        let path = &mut self.paths[path];
+        path.turn += 1;
+        path.left = PATH_TURN;
     }
 
     /// Lets paths go on whose lanes are all there; called whenever lanes exit, leave a barrier or arrive at one.
@@ -122,6 +136,7 @@ impl Warp {
                 Some(other) => {
                     other.mask |= path.mask;
                     other.turn = other.turn.max(path.turn);
+                    other.left = other.left.min(path.left);
                 }
                 None => going.push(Path { place: path.place + 1, wait: Wait::Ready, ..*path }),
             }
