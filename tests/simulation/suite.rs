@@ -1,4 +1,4 @@
-//! The suite of programs, executed for two architectures and compared with computations on the host.
+//! The suite of programs, executed for three architectures and compared with computations on the host.
 //!
 //! Each check computes the result anew, in double precision where rounding matters, or tests a property that only a right result has.
 //! The CRC-32 of the launch files are those of results that passed these checks.
@@ -39,47 +39,47 @@ fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
 
 #[test]
 fn gpgpusims_benchmarks_compute_what_the_host_does() {
-    all("gpgpusim", &[70, 80], gpgpusim::CHECKS);
+    all("gpgpusim", &[70, 80, 90], gpgpusim::CHECKS);
 }
 
 #[test]
 fn lonestar_computes_what_the_host_does() {
-    all("lonestar", &[70, 80], lonestar::CHECKS);
+    all("lonestar", &[70, 80, 90], lonestar::CHECKS);
 }
 
 #[test]
 fn mars_computes_what_the_host_does() {
-    all("mars", &[70, 80], mars::CHECKS);
+    all("mars", &[70, 80, 90], mars::CHECKS);
 }
 
 #[test]
 fn the_microbenchmarks_read_what_they_should() {
-    all("micro", &[70, 80], micro::CHECKS);
+    all("micro", &[70, 80, 90], micro::CHECKS);
 }
 
 #[test]
 fn parboil_computes_what_the_host_does() {
-    all("parboil", &[70, 80], parboil::CHECKS);
+    all("parboil", &[70, 80, 90], parboil::CHECKS);
 }
 
 #[test]
 fn polybench_computes_what_the_host_does() {
-    all("polybench", &[70, 80], polybench::CHECKS);
+    all("polybench", &[70, 80, 90], polybench::CHECKS);
 }
 
 #[test]
 fn rodinia_computes_what_the_host_does() {
-    all("rodinia", &[70, 80], rodinia::CHECKS);
+    all("rodinia", &[70, 80, 90], rodinia::CHECKS);
 }
 
 #[test]
 fn the_samples_compute_what_the_host_does() {
-    all("sdk", &[70, 80], sdk::CHECKS);
+    all("sdk", &[70, 80, 90], sdk::CHECKS);
 }
 
 #[test]
 fn tensor_cores_compute_what_the_host_does() {
-    all("tensor", &[80], tensor::CHECKS);
+    all("tensor", &[80, 90], tensor::CHECKS);
 }
 
 #[test]
@@ -90,5 +90,5 @@ fn a_wrong_result_is_found() {
 
 #[test]
 fn pairs_that_share_a_gpu_compute_what_the_host_does() {
-    all("sharing", &[70, 80], sharing::CHECKS);
+    all("sharing", &[70, 80, 90], sharing::CHECKS);
 }
