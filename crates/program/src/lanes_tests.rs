@@ -124,7 +124,8 @@ fn groups_of_lanes_do_what_cuda_says_on_every_architecture() {
         // the whole warp only; additions and maxima of one sum do not commute, so there is one kind of them.
         let count = 1 + rng.below(4);
         let group: [u64; 32] = std::array::from_fn(|_| rng.below(count));
-        let masks: [u32; 32] = std::array::from_fn(|lane| (0..32).filter(|&other| group[other] == group[lane]).fold(0, |bits, other| bits | 1 << other));
+        let masks: [u32; 32] =
+            std::array::from_fn(|lane| (0..32).filter(|&other| group[other] == group[lane]).fold(0, |bits, other| bits | 1 << other));
         let whole = masks[0] == u32::MAX;
         let sums = [4, 10][rng.below(2) as usize];
         let shared = [0, 2, 3, 5, 6, 7, 8, 9, 11, sums];

@@ -27,7 +27,8 @@ pub(super) fn execute(
             let mut buffer = [0; 32];
             let named = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
             let whole = if named == 0 { warp.live } else { named };
-            return Ok(if (active == whole) != together || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
+            // The guard says which lanes count; all lanes of the path go the same way.
+            return Ok(if (mask == whole) == together { branch(warp, path, active, target) } else { Flow::Next(next) });
         }
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
@@ -92,8 +93,8 @@ pub(super) fn execute(
             warp.lanes.set_predicate(inst.predicates[0], mask, if value != 0 { u32::MAX } else { 0 });
         }
         Op::Yield if warp.paths.len() > 1 => {
-            warp.step_back(path);
             warp.paths[path].place = next;
+            warp.give_way(path);
             return Ok(Flow::Changed);
         }
         Op::Trap if mask != 0 => return Err(Trouble::Trap),
@@ -116,7 +117,9 @@ fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
 /// whose partners are missing wait.
 fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bool) -> Flow {
     let (place, active) = (warp.paths[path].place, warp.paths[path].mask);
-    let with = |lanes: u32, wanted: u32| (0..32).filter(|&lane| lanes >> lane & 1 != 0 && named[lane] == wanted).fold(0, |bits, lane| bits | 1 << lane);
+    let with = |lanes: u32, wanted: u32| {
+        (0..32).filter(|&lane| lanes >> lane & 1 != 0 && named[lane] == wanted).fold(0, |bits, lane| bits | 1 << lane)
+    };
     let first = named[mask.trailing_zeros() as usize];
     let missing = |lane: &usize| mask >> lane & 1 != 0 && named[*lane] & warp.live & !active != 0;
     let apart = with(mask, first) != mask && exclusive;

@@ -38,9 +38,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }};
     }
     match inst.op {
-        Op::Mov if lanes.is_uniform(inst.dst) && !inst.uniform => {
-            let value = lanes.int(pool, sa, ba)[mask.trailing_zeros() as usize & 31];
-            lanes.set(inst.dst, u32::MAX, &[value; 32]);
+        Op::ReadFirst => {
+            let values = lanes.int(pool, sa, ba);
+            let first = values[mask.trailing_zeros() as usize & 31];
+            let differ = (0..32).any(|lane| mask >> lane & 1 != 0 && values[lane] != first);
+            if mask != 0 {
+                lanes.set(inst.dst, u32::MAX, &[first; 32]);
+                lanes.set_predicate(inst.predicates[0], mask, if differ { u32::MAX } else { 0 });
+            }
         }
         Op::Mov => {
             let value = *lanes.int(pool, sa, ba);

@@ -386,3 +386,50 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
     lanes.set(inst.dst, mask, &out[0]);
     lanes.set(inst.dst + 1, mask, &out[1]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dot product and an addend, as a matrix unit computes them.
+    fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> u32 {
+        let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+        for (k, (a, b)) in a.iter().zip(b).enumerate() {
+            first.put(0, k, (element, *a, 0));
+            second.put(k, 0, (element, *b, 0));
+        }
+        let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
+        let chunk = usize::from(rule.bytes) * per_register(element) / 4;
+        for start in (0..a.len()).step_by(chunk) {
+            sums.add(rule, (&first, 0), &second, start..(start + chunk).min(a.len()));
+        }
+        sums.bits[0]
+    }
+
+    #[test]
+    fn dot_products_are_those_of_the_hardware() {
+        // Lines of `programs/tools/matrix_sums.py`, which can write as many as are wanted for a file that this variable names.
+        let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs/matrix_sums.txt");
+        let file = std::env::var("WARPSHARD_MATRIX_SUMS").unwrap_or_else(|_| few.into());
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let mut checked = 0;
+        for line in text.lines() {
+            let mut parts = line.split(' ');
+            let mut next = || parts.next().unwrap_or_default();
+            let rule = Rule::of(next().parse().unwrap());
+            let element = match next() {
+                "bf16" => Element::Bfloat,
+                "tf32" => Element::Tf32,
+                _ => Element::Half,
+            };
+            let half = next() == "16";
+            let words: Vec<u32> = parts.map(|word| u32::from_str_radix(word, 16).unwrap()).collect();
+            let k = (words.len() - 2) / 2;
+            let (addend, expected) = (words[2 * k], words[2 * k + 1]);
+            let got = dot(rule, (element, half), &words[..k], &words[k..2 * k], addend);
+            assert_eq!(got, expected, "{got:x} instead of the last word of {line}");
+            checked += 1;
+        }
+        assert!(checked >= 288, "{checked} lines");
+    }
+}

@@ -360,7 +360,9 @@ fn minima_of_sums_of_three_and_of_halves() {
     for (low, end) in [(true, "PT"), (false, "!PT")] {
         let pick = move |a: i32, b: i32| if low { a.min(b) } else { a.max(b) };
         let wide = move |a: u32, b: u32| if low { a.min(b) } else { a.max(b) };
-        check(&[&format!("VIADDMNMX.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(s(a).wrapping_add(s(b)), s(c)).max(0) as u32);
+        check(&[&format!("VIADDMNMX.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+            pick(s(a).wrapping_add(s(b)), s(c)).max(0) as u32
+        });
         check(&[&format!("VIADDMNMX R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(s(a).wrapping_add(s(b)), s(c)) as u32);
         check(&[&format!("VIADDMNMX.U32 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| wide(a.wrapping_add(b), c));
         check(&[&format!("VIMNMX3.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(pick(s(a), s(b)), s(c)).max(0) as u32);

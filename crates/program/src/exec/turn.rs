@@ -37,8 +37,8 @@ impl Task for Turn<'_, '_, '_> {
         let lane = active.trailing_zeros() as usize & 31;
         let alone = warp.paths.len() == 1;
         let mut buffers = [[0; 32]; 3];
-        let (begun, left) = (warp.executed, warp.paths[path].left);
-        for _ in 0..if alone { TURN } else { u64::from(left) } {
+        let mut begun = warp.executed;
+        for _ in 0..TURN {
             let Some(inst) = code.get(place) else {
                 return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
             };
@@ -88,8 +88,9 @@ impl Task for Turn<'_, '_, '_> {
                 _ => {
                     warp.paths[path].place = place;
                     if !alone {
-                        // A path that changes has used up what it executed.
-                        warp.paths[path].left = left.saturating_sub((warp.executed - begun) as u32);
+                        // Others go on where the path changes, never between instructions that pass a uniform register on.
+                        warp.use_up(path, warp.executed - begun);
+                        begun = warp.executed;
                     }
                     match other(inst, warp, number, path, mask, pool, (context, memories))
                         .map_err(|(at, trouble)| (number, place, at.unwrap_or(lane), trouble))?

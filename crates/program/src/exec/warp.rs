@@ -12,6 +12,9 @@ use super::lanes::Lanes;
 /// Instructions of a path before it lets the other paths of its warp go on.
 pub(super) const PATH_TURN: u32 = 1 << 10;
 
+/// How often a path yields before lanes that wait for it at a convergence barrier go on without it.
+const MOST_YIELDS: u32 = 64;
+
 /// What a path waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -36,6 +39,8 @@ pub(super) struct Path {
     pub(super) turn: u32,
     /// Instructions that it may execute before it does so again.
     pub(super) left: u32,
+    /// How often it has yielded since others were freed for it.
+    pub(super) yields: u32,
 }
 
 /// A warp that executes.
@@ -67,7 +72,7 @@ impl Warp {
         self.lanes.reset();
         self.paths.clear();
         if mask != 0 {
-            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN });
+            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN, yields: 0 });
         }
         self.sync = [0; 16];
         self.live = mask;
@@ -95,11 +100,39 @@ impl Warp {
         self.paths.push(Path { place, mask, wait: Wait::Ready, ..self.paths[path] });
     }
 
+    /// A path has executed so many instructions more; when it has executed as many as it may, the others go first the next time.
+    pub(super) fn use_up(&mut self, path: usize, executed: u64) {
+        let left = u64::from(self.paths[path].left).saturating_sub(executed);
+        self.paths[path].left = left as u32;
+        if left == 0 {
+            self.step_back(path);
+        }
+    }
+
     /// Lets the other paths go before this one.
     pub(super) fn step_back(&mut self, path: usize) {
         let path = &mut self.paths[path];
         path.turn += 1;
         path.left = PATH_TURN;
+    }
+
+    /// A path yields. When it does so often, it may wait for lanes that wait for it at a convergence barrier: these go on.
+    pub(super) fn give_way(&mut self, path: usize) {
+        self.step_back(path);
+        let yielding = &mut self.paths[path];
+        yielding.yields += 1;
+        if yielding.yields < MOST_YIELDS {
+            return;
+        }
+        yielding.yields = 0;
+        let lanes = yielding.mask;
+        for barrier in 0..16 {
+            let arrived = self.waiting(Wait::Sync(barrier));
+            if arrived != 0 && self.sync[usize::from(barrier)] & lanes != 0 {
+                self.sync[usize::from(barrier)] &= !arrived;
+                self.resume(Wait::Sync(barrier));
+            }
+        }
     }
 
     /// Lets paths go on whose lanes are all there; called whenever lanes exit, leave a barrier or arrive at one.

@@ -75,21 +75,23 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     Ok(Decoded { code, pool: binder.pool, rows, destinations })
 }
 
-/// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address.
+/// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address, or of the register that it compares.
 fn mark_rechecked(code: &mut [Inst]) {
     for place in 0..code.len() {
         let swap = code[place];
         if !matches!(swap.op, Op::Atomic { op: AtomicOp::Swap | AtomicOp::Cast, .. }) {
             continue;
         }
+        let mut same_address = true;
         for load in code[..place].iter_mut().rev().take(NEAR) {
-            if matches!(load.op, Op::Load { .. }) && load.address == swap.address {
+            let compared = load.dst == swap.src[0].row;
+            if matches!(load.op, Op::Load { .. }) && (compared || same_address && load.address == swap.address) {
                 load.rechecked = true;
+            }
+            if load.rechecked || compared {
                 break;
             }
-            if load.dst == swap.address.row {
-                break;
-            }
+            same_address &= load.dst != swap.address.row;
         }
     }
 }
@@ -372,7 +374,7 @@ impl Binder<'_> {
             wide,
             scale,
             uniform: uniform.map_or(self.rows.zero(), |number| self.uniform_row(number)),
-            uniform_wide: wide || register.is_none(),
+            uniform_wide: wide || register.is_none() || extended,
             offset,
             bank,
         }

@@ -2,8 +2,8 @@
 
 use super::super::operand::Half;
 use super::kinds::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Pick, Round, ShuffleMode, Space, Special,
-    Tensor, VoteMode,
+    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Pick, Round, ShuffleMode, Space, Special, Tensor,
+    VoteMode,
 };
 
 /// An operation.
@@ -13,6 +13,8 @@ pub(in super::super) enum Op {
     // Integers.
     Mov,
     MovPair,
+    /// The value of the first lane, and whether others have different ones.
+    ReadFirst,
     Add3 {
         extended: bool,
     },
@@ -288,6 +290,7 @@ impl Op {
         match self {
             Self::Mov
             | Self::MovPair
+            | Self::ReadFirst
             | Self::Add3 { .. }
             | Self::MulAdd { .. }
             | Self::MulAddHigh { .. }

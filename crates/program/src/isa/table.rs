@@ -63,11 +63,12 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     match plain {
         "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
         "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
-        // The predicate says that checks of convergence may be left out; it is never set.
-        "ULDC" | "R2UR" => match parts.access() {
+        // The predicate says whether lanes have different values.
+        "R2UR" => row(&[], Op::ReadFirst, "pDS"),
+        "ULDC" => match parts.access() {
             (number @ Number::Integer(1 | 2, _), _) => row(&[WIDTHS], Op::Extract(number), "DS"),
             (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
-            _ => row(&[], Op::Mov, "pDS"),
+            _ => row(&[], Op::Mov, "DS"),
         },
         "IADD3" => row(&[&["X"]], Op::Add3 { extended: parts.has("X") }, "DppSSSqq"),
         "VIADD" if parts.has("16x2") => row(&[&["16x2"]], Op::AddHalves, "DSS"),
