@@ -141,9 +141,9 @@ fn groups_of_lanes_do_what_cuda_says_on_every_architecture() {
         let values: [u32; 32] = std::array::from_fn(|_| rng.below(1 << 32) as u32);
         let mut oracle = Oracle { masks, values, sums: [0; 16], wide: [0; 4] };
         for step in 0..STEPS {
-            for number in 0..count {
-                if let Some(lane) = (0..32).find(|&lane| group[lane] == number) {
-                    oracle.step(of_group[number as usize][step], oracle.masks[lane]);
+            for (number, ways) in of_group.iter().enumerate() {
+                if let Some(lane) = (0..32).find(|&lane| group[lane] == number as u64) {
+                    oracle.step(ways[step], oracle.masks[lane]);
                 }
             }
         }
