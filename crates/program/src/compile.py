@@ -97,6 +97,8 @@ def kernel_facts(elf, kernel):
     text = elf.named(".text." + kernel)
     shared = elf.named(".nv.shared." + kernel)
     base, size, parameters, stack = 0, 0, [], 0
+    # Cubins since sm_90 have the number as an attribute alone.
+    registers = text["info"] >> 24
     index = next(i for i, s in enumerate(elf.symbols) if s["name"] == kernel and s["info"] & 15 == 2)
     for kind, value in elf.attributes(".nv.info." + kernel):
         if kind == 0x0a:
@@ -107,7 +109,9 @@ def kernel_facts(elf, kernel):
     for kind, value in elf.attributes(".nv.info"):
         if kind in (0x11, 0x23) and struct.unpack_from("<I", value)[0] == index:
             stack = max(stack, struct.unpack_from("<I", value, 4)[0])
-    return dict(registers=text["info"] >> 24, barriers=text["flags"] >> 20 & 0x7f, shared=shared["size"] if shared else 0,
+        elif kind == 0x2f and struct.unpack_from("<I", value)[0] == index:
+            registers = struct.unpack_from("<I", value, 4)[0]
+    return dict(registers=registers, barriers=text["flags"] >> 20 & 0x7f, shared=shared["size"] if shared else 0,
                 base=base, size=size, parameters=sorted(parameters), stack=stack)
 
 def listing(cubin, arch, source, compiler, options):

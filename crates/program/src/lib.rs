@@ -228,6 +228,8 @@ impl Program {
 }
 
 #[cfg(test)]
+mod lanes_tests;
+#[cfg(test)]
 mod tensor_tests;
 #[cfg(test)]
 mod tests;

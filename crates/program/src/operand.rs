@@ -126,6 +126,12 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
         return Some((Kind::Special(special.to_owned()), Half::Both, 0));
     }
     let name = text.split('.').next().unwrap_or_default();
+    let known = |part: &str| {
+        matches!(part, "reuse" | "64" | "ROW" | "COL" | "F32" | "H0" | "H1" | "H0_H0" | "H1_H1" | "H1_H0" | "B0" | "B1" | "B2" | "B3")
+    };
+    if matches!(named(name), Some(Kind::Register(_) | Kind::Uniform(_))) && !text.split('.').skip(1).all(|part| known(part.trim())) {
+        return None;
+    }
     let byte = text.split('.').find_map(|part| part.strip_prefix('B').filter(|_| part != name)?.parse().ok()).unwrap_or(0);
     Some((named(name)?, half_of(text), byte))
 }
@@ -260,5 +266,8 @@ mod tests {
         assert!(negated.negate && negated.absolute && negated.half == Half::High);
         assert_eq!(kind("R255"), None);
         assert_eq!(kind("Q3"), None);
+        // A part of a register that nothing here knows is refused rather than read as the whole register.
+        assert_eq!(["R3.H0_NH1", "R3.B4", "R3.X16", "UR3.H2"].map(kind), [None, None, None, None]);
+        assert_eq!(["R3.reuse", "R3.H1", "R3.H1_H0", "UR4.64"].map(|text| kind(text).is_some()), [true; 4]);
     }
 }

@@ -307,6 +307,27 @@ impl LaunchRow {
     }
 }
 
+/// The CRC-32 of a buffer, in hexadecimal.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(untagged)]
+pub(super) enum Crc {
+    /// The same on all architectures.
+    One(String),
+    /// By architecture, such as sm_80: matrix units add differently.
+    ByArchitecture(IndexMap<String, String>),
+}
+
+impl Crc {
+    /// That of an architecture: 80 for sm_80.
+    pub(super) fn of(&self, arch: u32) -> Option<&str> {
+        match self {
+            Self::One(text) => Some(text.as_str()),
+            Self::ByArchitecture(texts) => texts.get(&format!("sm_{arch}")).map(String::as_str),
+        }
+    }
+}
+
 /// A buffer that is looked at after the last launch.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -314,8 +335,8 @@ impl LaunchRow {
 pub(super) struct OutputRow {
     /// The buffer.
     pub(super) buffer: String,
-    /// CRC-32 of its bytes, in hexadecimal.
-    pub(super) crc32: Option<String>,
+    /// CRC-32 of its bytes, in hexadecimal, or one of each architecture.
+    pub(super) crc32: Option<Crc>,
     /// What it should hold, as the contents of a buffer of its type and size.
     pub(super) expected: Option<Contents>,
     /// How far elements may be from what is expected; nothing if it is not given.

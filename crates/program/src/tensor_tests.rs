@@ -10,18 +10,31 @@ fn data() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/data/programs")
 }
 
-/// Loads one kernel of the listing, with buffers given by type and contents, the last of which is the output.
-fn program(arch: u32, kernel: &str, block: usize, buffers: &[(&str, usize, Vec<i64>)]) -> Arc<Program> {
-    let listing = data().join(format!("tensor.sm_{arch}.sass"));
+/// Loads one kernel of a source's listing, with buffers given by type and contents, the last of which is the output.
+pub(super) fn program(source: &str, arch: u32, kernel: &str, block: usize, buffers: &[(&str, usize, Vec<i64>)]) -> Arc<Program> {
+    let arguments: Vec<String> = (0..buffers.len()).map(|number| format!("&b{number}")).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    launch(source, arch, (kernel, block), buffers, &arguments, &[&format!("b{}", buffers.len() - 1)])
+}
+
+/// Loads one kernel of a source's listing, with its buffers `b0`, `b1` and so on, its arguments, and the buffers that are outputs.
+pub(super) fn launch(
+    source: &str,
+    arch: u32,
+    (kernel, block): (&str, usize),
+    buffers: &[(&str, usize, Vec<i64>)],
+    arguments: &[&str],
+    outputs: &[&str],
+) -> Arc<Program> {
+    let listing = data().join(format!("{source}.sm_{arch}.sass"));
     let mut text = format!("modules = {{ sm_{arch} = {:?} }}\n[buffers]\n", listing.display().to_string());
     for (number, (kind, count, values)) in buffers.iter().enumerate() {
         text += &format!("b{number} = {{ type = \"{kind}\", count = {count}, contents = {{ values = {values:?} }} }}\n");
     }
-    let arguments: Vec<String> = (0..buffers.len()).map(|number| format!("&b{number}")).collect();
     text += &format!("[[launches]]\nkernel = \"{kernel}\"\ngrid = [1]\nblock = [{block}]\narguments = {arguments:?}\n");
-    text += &format!("[[outputs]]\nbuffer = \"b{}\"\n", buffers.len() - 1);
+    outputs.iter().for_each(|output| text += &format!("[[outputs]]\nbuffer = \"{output}\"\n"));
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("tensor.toml");
+    let file = folder.path().join("program.toml");
     std::fs::write(&file, text).unwrap();
     Program::load(&file, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -60,7 +73,7 @@ fn check(arch: u32, kernel: &str) {
         _ => "f32",
     };
     let (stored_a, stored_b) = (a.iter().map(|&value| encode(value)).collect(), b.iter().map(|&value| encode(value)).collect());
-    let program = program(arch, kernel, 32, &[(input, m * k, stored_a), (input, k * n, stored_b), (output, m * n, vec![0])]);
+    let program = program("tensor", arch, kernel, 32, &[(input, m * k, stored_a), (input, k * n, stored_b), (output, m * n, vec![0])]);
     let done = program.execute(false).unwrap_or_else(|error| panic!("{kernel}: {error}"));
     let size = done.outputs[0].bytes.len() / (m * n);
     for (i, bytes) in done.outputs[0].bytes.chunks_exact(size).enumerate() {
@@ -103,7 +116,7 @@ fn products_of_matrices_are_those_of_the_host_in_every_layout() {
 #[test]
 fn asynchronous_copies_appear_when_their_group_is_waited_for() {
     let input: Vec<i64> = (0..1024).collect();
-    let program = program(80, "copies", 128, &[("i32", 1024, input), ("i32", 1536, vec![0])]);
+    let program = program("tensor", 80, "copies", 128, &[("i32", 1024, input), ("i32", 1536, vec![0])]);
     let done = program.execute(false).unwrap_or_else(|error| panic!("{error}"));
     let words: Vec<i32> = done.outputs[0].bytes.chunks_exact(4).map(|bytes| i32::from_le_bytes(bytes.try_into().unwrap())).collect();
     for thread in 0..128 {

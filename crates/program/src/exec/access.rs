@@ -183,7 +183,7 @@ pub(super) fn execute(
                 lanes.set_predicate(inst.predicates[0], 1 << lane, u32::MAX);
                 if returns {
                     lanes.put(inst.dst, lane, result as u32);
-                    if wide && op != AtomicOp::Cast {
+                    if wide {
                         lanes.put(inst.dst + 1, lane, (result >> 32) as u32);
                     }
                 }

@@ -4,7 +4,7 @@ use super::super::isa::{Barrier, Inst, Op};
 use super::access::Memories;
 use super::cta::{BarrierState, Context, Flow, Trouble};
 use super::lanes::Row;
-use super::warp::{Path, Wait, Warp};
+use super::warp::{Wait, Warp};
 
 /// Executes an instruction that directs the path `path` of `warp`, in the lanes of `mask`.
 pub(super) fn execute(
@@ -27,7 +27,8 @@ pub(super) fn execute(
             let mut buffer = [0; 32];
             let named = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
             let whole = if named == 0 { warp.live } else { named };
-            return Ok(if (active == whole) != together || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
+            // The guard says which lanes count; all lanes of the path go the same way.
+            return Ok(if (mask == whole) == together { branch(warp, path, active, target) } else { Flow::Next(next) });
         }
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
@@ -65,14 +66,11 @@ pub(super) fn execute(
         Op::RegisterToBarrier if mask != 0 => {
             warp.sync[usize::from(barrier)] = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize];
         }
-        Op::WarpSync if mask != 0 => {
-            let wanted = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize] & warp.live;
-            if wanted & !active != 0 {
-                warp.paths[path].wait = Wait::Warp(wanted);
-                warp.release();
-                return Ok(Flow::Changed);
-            }
+        Op::WarpSync { exclusive } if mask != 0 => {
+            let named = *warp.lanes.row(pool, inst.src[0].row);
+            return Ok(warp_sync(warp, path, mask, &named, exclusive));
         }
+        Op::WarpSyncAll if mask != 0 => return Ok(warp_sync(warp, path, mask, &[u32::MAX; 32], false)),
         Op::Exit => {
             let gone = mask & warp.lanes.predicate(inst.conditions[0]);
             if gone == 0 {
@@ -95,8 +93,8 @@ pub(super) fn execute(
             warp.lanes.set_predicate(inst.predicates[0], mask, if value != 0 { u32::MAX } else { 0 });
         }
         Op::Yield if warp.paths.len() > 1 => {
-            warp.paths[path].turn += 1;
             warp.paths[path].place = next;
+            warp.give_way(path);
             return Ok(Flow::Changed);
         }
         Op::Trap if mask != 0 => return Err(Trouble::Trap),
@@ -111,6 +109,41 @@ fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
         return Flow::Next(next);
     }
     warp.paths[path].place = next;
+    warp.release();
+    Flow::Changed
+}
+
+/// Lanes wait for those that their masks name. Where the instruction is exclusive, lanes with different masks go on apart, else only those
+/// whose partners are missing wait.
+fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bool) -> Flow {
+    let (place, active) = (warp.paths[path].place, warp.paths[path].mask);
+    let with = |lanes: u32, wanted: u32| {
+        (0..32).filter(|&lane| lanes >> lane & 1 != 0 && named[lane] == wanted).fold(0, |bits, lane| bits | 1 << lane)
+    };
+    let first = named[mask.trailing_zeros() as usize];
+    let missing = |lane: &usize| mask >> lane & 1 != 0 && named[*lane] & warp.live & !active != 0;
+    let apart = with(mask, first) != mask && exclusive;
+    if !apart && (0..32).all(|lane| !missing(&lane)) {
+        return Flow::Next(place + 1);
+    }
+    let mut left = if exclusive { mask } else { (0..32).filter(missing).fold(0, |bits, lane| bits | 1 << lane) };
+    if active & !left != 0 {
+        warp.split(path, active & !left, place + 1);
+    }
+    // The path itself waits with the first group, the others are split off.
+    while left != 0 {
+        let wanted = named[left.trailing_zeros() as usize];
+        let group = with(left, wanted);
+        left &= !group;
+        if left == 0 {
+            warp.paths[path].wait = Wait::Warp(wanted);
+        } else {
+            warp.split(path, group, place);
+            if let Some(path) = warp.paths.last_mut() {
+                path.wait = Wait::Warp(wanted);
+            }
+        }
+    }
     warp.release();
     Flow::Changed
 }
@@ -179,9 +212,7 @@ fn arrive(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], co
     state.reported += mask.count_ones();
     let rest = warp.paths[path].mask & !mask;
     if rest != 0 {
-        let turn = warp.paths[path].turn;
-        warp.paths.push(Path { place: place + 1, mask: rest, wait: Wait::Ready, turn });
-        warp.paths[path].mask = mask;
+        warp.split(path, rest, place + 1);
     }
     warp.paths[path].wait = Wait::Barrier(number);
     Flow::Changed

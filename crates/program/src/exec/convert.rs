@@ -1,6 +1,7 @@
 //! Conversions between numbers of all kinds.
 
-use super::super::isa::{Inst, Number, Op, Round};
+use super::super::isa::{Inst, Number, Op, Round, Source};
+use super::super::operand::Half;
 use super::half;
 use super::lanes::{Lanes, Row};
 
@@ -23,17 +24,21 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
         Op::IntToFloat { to, from, round } => {
             let Number::Integer(bytes, signed) = from else { return false };
             let source = &inst.src[0];
-            let values = if bytes == 8 {
-                lanes.int_pair(pool, source)
-            } else {
-                let mut buffer = [0; 32];
-                lanes.int(pool, source, &mut buffer).map(|word| u64::from(word >> (8 * source.byte)))
+            let values = match bytes {
+                8 => lanes.int_pair(pool, source),
+                4 => {
+                    let mut buffer = [0; 32];
+                    lanes.int(pool, source, &mut buffer).map(u64::from)
+                }
+                _ => lanes.row(pool, source.row).map(|word| u64::from(word >> part(source))),
             };
             let mut out = [0; 32];
             for (out, value) in out.iter_mut().zip(values) {
                 let shift = 64 - 8 * u32::from(bytes);
                 let value = if signed { i128::from((value << shift) as i64 >> shift) } else { i128::from(value << shift >> shift) };
-                *out = integer_bits(value, to, round);
+                // The sign of a part of a register is that of the part.
+                let value = if bytes < 4 && source.absolute { value.abs() } else { value };
+                *out = integer_bits(if bytes < 4 && source.negate { -value } else { value }, to, round);
             }
             store(inst, lanes, mask, &out, to == Number::Float(8));
         }
@@ -53,6 +58,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
         _ => return false,
     }
     true
+}
+
+/// By how many bits the part of a register that a source names lies above its lowest bit.
+fn part(source: &Source) -> u32 {
+    match source.half {
+        Half::High => 16,
+        _ => 8 * u32::from(source.byte),
+    }
 }
 
 fn store(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bool) {

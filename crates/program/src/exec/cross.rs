@@ -16,8 +16,9 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
             lanes.set_predicate(inst.predicates[0], mask, if holds { u32::MAX } else { 0 });
             set_for_all(inst, lanes, mask, votes);
         }
-        Op::Match { all } => {
-            let values = *lanes.row(pool, inst.src[0].row);
+        Op::Match { all, wide } => {
+            let source = &inst.src[0];
+            let values = if wide { lanes.int_pair(pool, source) } else { lanes.row(pool, source.row).map(u64::from) };
             let equal = |lane: usize| {
                 let same = |other: &usize| mask >> other & 1 != 0 && values[*other] == values[lane];
                 (0..32).filter(same).fold(0_u32, |bits, other| bits | 1 << other)

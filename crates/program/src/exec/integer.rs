@@ -1,6 +1,6 @@
 //! Integers, bits, selections and the predicates that come of them.
 
-use super::super::isa::{Inst, Number, Op};
+use super::super::isa::{Inst, Number, Op, Pick, Picked};
 use super::lanes::{Lanes, Pair, Row};
 
 /// Executes an integer operation in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
@@ -38,9 +38,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }};
     }
     match inst.op {
-        Op::Mov if lanes.is_uniform(inst.dst) && !inst.uniform => {
-            let value = lanes.int(pool, sa, ba)[mask.trailing_zeros() as usize & 31];
-            lanes.set(inst.dst, u32::MAX, &[value; 32]);
+        Op::ReadFirst => {
+            let values = lanes.int(pool, sa, ba);
+            let first = values[mask.trailing_zeros() as usize & 31];
+            let differ = (0..32).any(|lane| mask >> lane & 1 != 0 && values[lane] != first);
+            if mask != 0 {
+                lanes.set(inst.dst, u32::MAX, &[first; 32]);
+                lanes.set_predicate(inst.predicates[0], mask, if differ { u32::MAX } else { 0 });
+            }
         }
         Op::Mov => {
             let value = *lanes.int(pool, sa, ba);
@@ -140,36 +145,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::AddMinMax { signed } => {
-            let low = lanes.predicate(inst.conditions[0]);
-            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
-            let mut out = [0; 32];
-            for lane in 0..32 {
-                out[lane] = min_max(a[lane].wrapping_add(b[lane]), c[lane], low >> lane & 1 != 0, signed);
-            }
-            lanes.set(inst.dst, mask, &out);
-        }
-        Op::MinMax3 { signed } => {
-            let low = lanes.predicate(inst.conditions[0]);
-            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
-            let mut out = [0; 32];
-            for lane in 0..32 {
-                let low = low >> lane & 1 != 0;
-                out[lane] = min_max(min_max(a[lane], b[lane], low, signed), c[lane], low, signed);
-            }
-            lanes.set(inst.dst, mask, &out);
-        }
-        Op::MinMaxHalves { signed } => {
-            let low = lanes.predicate(inst.conditions[0]);
-            let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
-            let mut out = [0; 32];
-            for lane in 0..32 {
-                let upper = |value: u32| value & 0xffff_0000;
-                let pick = |a: u32, b: u32| min_max(a, b, low >> lane & 1 != 0, signed);
-                out[lane] = pick(a[lane] << 16, b[lane] << 16) >> 16 | pick(upper(a[lane]), upper(b[lane]));
-            }
-            lanes.set(inst.dst, mask, &out);
-        }
+        Op::Pick(pick) => picked(inst, lanes, pool, mask, pick),
         Op::AddHalves => map!(|a, b| a.wrapping_add(b) & 0xffff | (a >> 16).wrapping_add(b >> 16) << 16),
         Op::Abs => map!(|a| (a as i32).unsigned_abs()),
         Op::PopCount => map!(|a| a.count_ones()),
@@ -218,6 +194,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }
         Op::RegisterToPredicates => {
             let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
+            let a = a.map(|word| word >> (8 * sa.byte));
             for index in 0..7_u8 {
                 let bits = |row: &Row| row.iter().enumerate().fold(0_u32, |bits, (lane, value)| bits | (value >> index & 1) << lane);
                 lanes.set_predicate(if inst.uniform { 8 + index } else { index }, mask & bits(&b), bits(&a));
@@ -377,6 +354,42 @@ fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, high: bool
 fn min_max(a: u32, b: u32, low: bool, signed: bool) -> u32 {
     let first = if signed { (a as i32) < (b as i32) } else { a < b };
     if first == low { a } else { b }
+}
+
+/// Minima and maxima of sums, of three numbers, and of halves. The predicates say for the low and the high half whether the first number is
+/// the result.
+fn picked(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, pick: Pick) {
+    let mut buffers = [[0; 32]; 3];
+    let [ba, bb, bc] = &mut buffers;
+    let low = lanes.predicate(inst.conditions[0]);
+    let [sa, sb, sc] = &inst.src;
+    let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+    let (mut out, mut first) = ([0; 32], [0; 2]);
+    // A half is computed in the upper half of a word.
+    let kept = if pick.halves { 0xffff_0000 } else { u32::MAX };
+    for lane in 0..32 {
+        let low = low >> lane & 1 != 0;
+        let one = |a: u32, b: u32, c: u32| {
+            let (left, right) = match pick.of {
+                Picked::Two => (a, b),
+                Picked::Three => (min_max(a, b, low, pick.signed), c),
+                Picked::Sum => (a.wrapping_add(b) & kept, c),
+            };
+            let best = min_max(left, right, low, pick.signed);
+            (if pick.rectify && (best as i32) < 0 { 0 } else { best }, best == left)
+        };
+        let (upper, upper_first) = one(a[lane] & kept, b[lane] & kept, c[lane] & kept);
+        out[lane] = upper;
+        first[1] |= u32::from(upper_first) << lane;
+        if pick.halves {
+            let (lower, lower_first) = one(a[lane] << 16, b[lane] << 16, c[lane] << 16);
+            out[lane] |= lower >> 16;
+            first[0] |= u32::from(lower_first) << lane;
+        }
+    }
+    lanes.set_predicate(inst.predicates[0], mask, first[0]);
+    lanes.set_predicate(inst.predicates[1], mask, first[1]);
+    lanes.set(inst.dst, mask, &out);
 }
 
 #[inline(always)]

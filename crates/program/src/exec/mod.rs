@@ -16,6 +16,8 @@ mod heap;
 mod image;
 mod integer;
 mod lanes;
+mod mufu;
+mod mufu_tables;
 mod outside;
 mod overwrites;
 #[cfg(test)]

@@ -161,13 +161,16 @@ impl Shadow {
             let known = &self.clocks[warp];
             let writes = &mut self.writes[byte];
             let race = |other: usize, place: u32| Err(Trouble::Race { byte, warp: other, place: place as usize });
-            // Atomics do not race with each other.
-            let rivals = if kind == Kind::Atomic { &writes[..1] } else { &writes[..] };
+            // Atomics do not race with each other, nor with a load whose value a compare-and-swap checks.
+            let rivals = if kind == Kind::Atomic || access.inst.rechecked { &writes[..1] } else { &writes[..] };
             if let Some(write) = rivals.iter().find(|write| write.clock > known[usize::from(write.warp)]) {
                 return race(usize::from(write.warp), write.place);
             }
             unwritten |= kind != Kind::Write && writes.iter().all(|write| write.clock == 0);
             let reads = &mut self.reads[byte * self.warps..(byte + 1) * self.warps];
+            if access.inst.rechecked {
+                continue;
+            }
             if kind == Kind::Read {
                 reads[warp] = Read { clock: known[warp], place };
                 continue;

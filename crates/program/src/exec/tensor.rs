@@ -1,10 +1,10 @@
 //! Products of matrices by a warp, whose elements lie in the registers of all lanes.
 //!
 //! The layouts are those of the PTX ISA, "Matrix Fragments for mma". PTX leaves the order and the precision of the sums open, from single
-//! precision on; here products are exact, summed in double precision in ascending order of k, and rounded once. Sums of DMMA are fused
-//! multiply-adds.
+//! precision on; here they are made by the [`Rule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order
+//! of k.
 
-use super::super::isa::{Element, Inst, Op, Round, Tensor};
+use super::super::isa::{Element, Inst, Op, Round, Rule, Tensor};
 use super::half;
 use super::lanes::{Lanes, Row};
 
@@ -73,7 +73,23 @@ fn of_sum(i: usize, lane: usize) -> (usize, usize) {
     (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
 }
 
-/// An element of a word.
+/// A number as `significand * 2^(exponent - 10)`, or `None` for an infinity and what is no number.
+fn split(element: Element, word: u32, part: usize) -> Option<(i32, i32)> {
+    let half = word >> (16 * part) & 0xffff;
+    let (sign, field, fraction, most, bias) = match element {
+        Element::Bfloat => (half >> 15, half >> 7 & 0xff, (half & 0x7f) << 3, 0xff, 127),
+        Element::Tf32 => (word >> 31, word >> 23 & 0xff, word >> 13 & 0x3ff, 0xff, 127),
+        _ => (half >> 15, half >> 10 & 0x1f, half & 0x3ff, 0x1f, 15),
+    };
+    if field == most {
+        return None;
+    }
+    // A subnormal number has the least exponent and no leading one.
+    let significand = (fraction | u32::from(field != 0) << 10) as i32;
+    Some((if sign == 1 { -significand } else { significand }, field.max(1) as i32 - bias))
+}
+
+/// The value of an element of a word.
 fn number(element: Element, word: u32, part: usize) -> f64 {
     let upper = (word >> (16 * part)) as u16;
     match element {
@@ -83,49 +99,193 @@ fn number(element: Element, word: u32, part: usize) -> f64 {
     }
 }
 
-fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    let mut a = [[0.0; 16]; MOST_ROWS];
-    let mut b = [[0.0; COLUMNS]; 16];
-    let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
-    of_first(tensor, |row, k, register, part, lane| a[row][k] = number(tensor.a, word(0, register, lane), part));
-    of_second(tensor, |k, column, register, part, lane| b[k][column] = number(tensor.b, word(1, register, lane), part));
-    let mut sums = [[0.0; COLUMNS]; MOST_ROWS];
-    for lane in 0..32 {
-        for i in 0..4 {
-            let (row, column) = of_sum(i, lane);
-            sums[row][column] = match tensor.half {
-                true => number(Element::Half, word(2, i / 2, lane), i % 2),
-                false => f64::from(f32::from_bits(word(2, i, lane))),
-            };
-        }
+/// Elements of a matrix, significand and exponent apart, and whether all of them are finite.
+struct Split<const ROWS: usize, const COLUMNS: usize> {
+    significands: [[i32; COLUMNS]; ROWS],
+    exponents: [[i32; COLUMNS]; ROWS],
+    /// Their values, where some are not finite.
+    values: [[f64; COLUMNS]; ROWS],
+    finite: bool,
+}
+
+impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
+    fn new() -> Self {
+        let (significands, exponents, values) = ([[0; COLUMNS]; ROWS], [[0; COLUMNS]; ROWS], [[0.0; COLUMNS]; ROWS]);
+        Self { significands, exponents, values, finite: true }
     }
-    for (sums, a) in sums.iter_mut().zip(&a) {
-        for (a, b) in a.iter().zip(&b).take(usize::from(tensor.k)) {
-            for (sum, b) in sums.iter_mut().zip(b) {
-                *sum += a * b;
+
+    fn put(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
+        match split(element, word, part) {
+            Some((significand, exponent)) => {
+                self.significands[row][column] = significand;
+                self.exponents[row][column] = exponent;
+            }
+            None => self.finite = false,
+        }
+        self.values[row][column] = number(element, word, part);
+    }
+}
+
+/// A row of sums while a matrix unit adds to them.
+#[derive(Clone, Copy)]
+struct Sums {
+    /// The bits of each, of half precision where `half`.
+    bits: [u32; COLUMNS],
+    half: bool,
+}
+
+impl Sums {
+    fn value(self, column: usize) -> f64 {
+        if self.half { half::to_f64(self.bits[column] as u16) } else { f64::from(f32::from_bits(self.bits[column])) }
+    }
+
+    /// A sum as `significand * 2^(exponent - 23)`.
+    fn split(self, column: usize) -> Option<(i32, i32)> {
+        let bits = self.bits[column];
+        if self.half {
+            return split(Element::Half, bits, 0).map(|(significand, exponent)| (significand << 13, exponent));
+        }
+        let field = bits >> 23 & 0xff;
+        if field == 0xff {
+            return None;
+        }
+        let significand = (bits & 0x7f_ffff | u32::from(field != 0) << 23) as i32;
+        Some((if bits >> 31 == 1 { -significand } else { significand }, field.max(1) as i32 - 127))
+    }
+
+    /// Adds the products of a chunk: of part of a row of the first matrix, and as many rows of the second.
+    fn add<const N: usize>(&mut self, rule: Rule, a: (&Split<N, 16>, usize), b: &Split<16, COLUMNS>, chunk: std::ops::Range<usize>) {
+        let (a, row) = a;
+        let zero = i32::from(rule.zeros[usize::from(!self.half)]);
+        let (mut sums, mut most) = ([0; COLUMNS], [0; COLUMNS]);
+        let (mut addends, mut finite) = ([(0, 0); COLUMNS], a.finite && b.finite);
+        for column in 0..COLUMNS {
+            let addend = self.split(column);
+            finite &= addend.is_some();
+            let (significand, exponent) = addend.unwrap_or_default();
+            addends[column] = (significand, if significand == 0 { zero } else { exponent });
+            most[column] = addends[column].1;
+        }
+        let (mut products, mut exponents) = ([[0; COLUMNS]; 16], [[0; COLUMNS]; 16]);
+        for k in chunk.clone() {
+            let (significand, exponent) = (a.significands[row][k], a.exponents[row][k]);
+            for column in 0..COLUMNS {
+                let product = significand * b.significands[k][column];
+                let exponent = if product == 0 { zero } else { exponent + b.exponents[k][column] };
+                products[k][column] = product;
+                exponents[k][column] = exponent;
+                most[column] = most[column].max(exponent);
             }
         }
-    }
-    let value = |i: usize, lane: usize| {
-        let (row, column) = of_sum(i, lane);
-        sums[row][column]
-    };
-    if tensor.half {
-        for register in 0..2 {
-            let part = |i: usize, lane: usize| u32::from(half::from_f64(value(2 * register + i, lane), Round::Near));
-            let out = std::array::from_fn(|lane| part(0, lane) | part(1, lane) << 16);
-            lanes.set(inst.dst + register as u16, mask, &out);
+        // Truncated towards zero.
+        let align = |value: i32, up: u32, below: i32| {
+            let magnitude = (value.unsigned_abs() << up >> below.min(31) as u32) as i32;
+            if value < 0 { -magnitude } else { magnitude }
+        };
+        let (fraction, mut narrow) = (u32::from(rule.fraction), [0_i32; COLUMNS]);
+        // Eight products of less than 2^27 fit into a word.
+        for (number, k) in chunk.clone().enumerate() {
+            for column in 0..COLUMNS {
+                narrow[column] += align(products[k][column], fraction - 20, most[column] - exponents[k][column]);
+            }
+            if number % 8 == 7 || k + 1 == chunk.end {
+                for column in 0..COLUMNS {
+                    sums[column] += i64::from(narrow[column]);
+                    narrow[column] = 0;
+                }
+            }
         }
-    } else {
-        for i in 0..4 {
-            let out = std::array::from_fn(|lane| single(value(i, lane)));
-            lanes.set(inst.dst + i as u16, mask, &out);
+        for column in 0..COLUMNS {
+            let (significand, exponent) = addends[column];
+            let sum = sums[column] + i64::from(align(significand, fraction - 23, most[column] - exponent));
+            if !finite {
+                let values = chunk.clone().map(|k| a.values[row][k] * b.values[k][column]);
+                let value = values.fold(self.value(column), |sum, product| sum + product);
+                if !value.is_finite() {
+                    self.bits[column] = match self.half {
+                        true => u32::from(half::from_f64(value, Round::Near)),
+                        false if value.is_nan() => 0x7fff_ffff,
+                        false => (value as f32).to_bits(),
+                    };
+                    continue;
+                }
+            }
+            let exponent = most[column] - fraction as i32;
+            self.bits[column] = match self.half {
+                true => half_of(sum, exponent),
+                false => single_of(sum, exponent),
+            };
         }
     }
 }
 
-fn single(value: f64) -> u32 {
-    if value.is_nan() { 0x7fff_ffff } else { (value as f32).to_bits() }
+/// `sum * 2^exponent` rounded to half precision; a zero is positive.
+fn half_of(sum: i64, exponent: i32) -> u32 {
+    let bits = half::from_f64(sum as f64 * half::power(exponent), Round::Near);
+    if bits == 0x8000 { 0 } else { u32::from(bits) }
+}
+
+/// `sum * 2^exponent` truncated to single precision; a zero is positive, and what is too large infinite.
+fn single_of(sum: i64, exponent: i32) -> u32 {
+    let magnitude = sum.unsigned_abs();
+    if magnitude == 0 {
+        return 0;
+    }
+    let top = 63 - magnitude.leading_zeros() as i32;
+    // A subnormal number has the bits of a smaller exponent cut off.
+    let least = (exponent + top).max(-126);
+    let shift = least - 23 - exponent;
+    let kept = match shift {
+        64.. => 0,
+        0.. => magnitude >> shift,
+        _ => magnitude << -shift,
+    };
+    let bits = match least {
+        128.. => 0x7f80_0000,
+        // The leading one of a number that is not subnormal adds one to the exponent.
+        _ => kept as u32 + (((least + 126) as u32) << 23),
+    };
+    if sum < 0 && bits != 0 { bits | 0x8000_0000 } else { bits }
+}
+
+fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
+    let mut a = Split::<MOST_ROWS, 16>::new();
+    let mut b = Split::<16, COLUMNS>::new();
+    let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
+    of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
+    of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+    let mut sums = [Sums { bits: [0; COLUMNS], half: tensor.half }; MOST_ROWS];
+    for lane in 0..32 {
+        for i in 0..4 {
+            let (row, column) = of_sum(i, lane);
+            sums[row].bits[column] = match tensor.half {
+                true => word(2, i / 2, lane) >> (16 * (i % 2)) & 0xffff,
+                false => word(2, i, lane),
+            };
+        }
+    }
+    let k = usize::from(tensor.k);
+    let chunk = usize::from(tensor.rule.bytes) * per_register(tensor.a) / 4;
+    for (row, sums) in sums.iter_mut().enumerate() {
+        for start in (0..k).step_by(chunk) {
+            sums.add(tensor.rule, (&a, row), &b, start..(start + chunk).min(k));
+        }
+    }
+    let value = |i: usize, lane: usize| {
+        let (row, column) = of_sum(i, lane);
+        sums[row].bits[column]
+    };
+    if tensor.half {
+        for register in 0..2 {
+            let out = std::array::from_fn(|lane| value(2 * register, lane) | value(2 * register + 1, lane) << 16);
+            lanes.set(inst.dst + register as u16, mask, &out);
+        }
+    } else {
+        for i in 0..4 {
+            let out = std::array::from_fn(|lane| value(i, lane));
+            lanes.set(inst.dst + i as u16, mask, &out);
+        }
+    }
 }
 
 fn doubles(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
@@ -183,7 +343,7 @@ fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Ten
 fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, a_column, b_column): (u8, bool, bool, bool)) {
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
     // Element `line` of four that a lane of eight holds, by its place in its matrix.
-    let pick = |source: usize, lane: usize, i: usize| number(Element::Half, word(source, i / 2, lane), i % 2);
+    let pick = |source: usize, lane: usize, i: usize| (word(source, i / 2, lane), i % 2);
     let lane_of = |quad: usize, place: usize| 4 * quad + place % 4 + place / 4 * 16;
     let a = |quad: usize, row: usize, k: usize| match a_column {
         false => pick(0, lane_of(quad, row), k),
@@ -193,9 +353,17 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
         true => pick(1, lane_of(quad, column), k),
         false => pick(1, lane_of(quad, k + column / 4 * 4), column % 4),
     };
-    let sum = |lane: usize, row: usize, column: usize, first: f64| {
+    let sum = |lane: usize, row: usize, column: usize, first: u32| {
         let quad = lane / 4 % 4;
-        (0..4).fold(first, |sum, k| sum + a(quad, row, k) * b(quad, k, column))
+        let (mut first_matrix, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+        for k in 0..4 {
+            let ((word, part), (other, other_part)) = (a(quad, row, k), b(quad, k, column));
+            first_matrix.put(0, k, (Element::Half, word, part));
+            second.put(k, 0, (Element::Half, other, other_part));
+        }
+        let mut sums = Sums { bits: [first, 0, 0, 0, 0, 0, 0, 0], half: halves };
+        sums.add(Rule::VOLTA, (&first_matrix, 0), &second, 0..4);
+        sums.bits[0]
     };
     let step = usize::from(step);
     let mut out = [[0; 32]; 2];
@@ -204,18 +372,64 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
             let upper = 4 * (lane / 16);
             *out = if halves {
                 let one = |part: usize| {
-                    let first = number(Element::Half, word(2, register, lane), part);
-                    let value = sum(lane, lane % 4 + upper, 4 * step + 2 * register + part, first);
-                    u32::from(half::from_f64(value, Round::Near))
+                    let first = word(2, register, lane) >> (16 * part) & 0xffff;
+                    sum(lane, lane % 4 + upper, 4 * step + 2 * register + part, first)
                 };
                 one(0) | one(1) << 16
             } else {
                 let i = 2 * step + register;
                 let (row, column) = ((lane & 1) + (i & 2) + upper, (i & 4) + (lane & 2) + (i & 1));
-                single(sum(lane, row, column, f64::from(f32::from_bits(word(2, register, lane)))))
+                sum(lane, row, column, word(2, register, lane))
             };
         }
     }
     lanes.set(inst.dst, mask, &out[0]);
     lanes.set(inst.dst + 1, mask, &out[1]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dot product and an addend, as a matrix unit computes them.
+    fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> u32 {
+        let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+        for (k, (a, b)) in a.iter().zip(b).enumerate() {
+            first.put(0, k, (element, *a, 0));
+            second.put(k, 0, (element, *b, 0));
+        }
+        let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
+        let chunk = usize::from(rule.bytes) * per_register(element) / 4;
+        for start in (0..a.len()).step_by(chunk) {
+            sums.add(rule, (&first, 0), &second, start..(start + chunk).min(a.len()));
+        }
+        sums.bits[0]
+    }
+
+    #[test]
+    fn dot_products_are_those_of_the_hardware() {
+        // Lines of `programs/tools/matrix_sums.py`, which can write as many as are wanted for a file that this variable names.
+        let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs/matrix_sums.txt");
+        let file = std::env::var("WARPSHARD_MATRIX_SUMS").unwrap_or_else(|_| few.into());
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let mut checked = 0;
+        for line in text.lines() {
+            let mut parts = line.split(' ');
+            let mut next = || parts.next().unwrap_or_default();
+            let rule = Rule::of(next().parse().unwrap());
+            let element = match next() {
+                "bf16" => Element::Bfloat,
+                "tf32" => Element::Tf32,
+                _ => Element::Half,
+            };
+            let half = next() == "16";
+            let words: Vec<u32> = parts.map(|word| u32::from_str_radix(word, 16).unwrap()).collect();
+            let k = (words.len() - 2) / 2;
+            let (addend, expected) = (words[2 * k], words[2 * k + 1]);
+            let got = dot(rule, (element, half), &words[..k], &words[k..2 * k], addend);
+            assert_eq!(got, expected, "{got:x} instead of the last word of {line}");
+            checked += 1;
+        }
+        assert!(checked >= 288, "{checked} lines");
+    }
 }

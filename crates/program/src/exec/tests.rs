@@ -65,7 +65,7 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
         let mut bank = vec![0; 0x168];
         bank[0x160..].copy_from_slice(&start.to_le_bytes());
         let banks = Banks(vec![bank]);
-        let decoded = decode(Path::new("test"), &module.kernels[0], &banks).unwrap_or_else(|error| panic!("{error}"));
+        let decoded = decode(Path::new("test"), &module.kernels[0], &banks, module.arch).unwrap_or_else(|error| panic!("{error}"));
         let one = Dim3 { x: 1, y: 1, z: 1 };
         let kernel = Kernel {
             file: "test".into(),
@@ -214,7 +214,7 @@ fn bits_and_shifts() {
 }
 
 /// What single precision has where there is no number.
-fn canonical(value: f32) -> u32 {
+pub(super) fn canonical(value: f32) -> u32 {
     if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
 }
 

@@ -1,7 +1,7 @@
 //! Instructions on halves, bytes and other parts of registers over edge values, and atomics of every type, each against a computation on
 //! the host.
 
-use super::tests::{FLOATS, WORDS, check, lanes};
+use super::tests::{FLOATS, WORDS, canonical, check, lanes};
 
 /// Pairs of bfloats at which something changes: zeros, one, infinities, not a number, denormals, neighbours of one.
 const BFLOATS: [u32; 12] = [
@@ -299,5 +299,91 @@ fn tensor_sums_round_once_and_keep_what_is_no_number() {
         let code =
             ["MOV R12, R4", "MOV R13, R4", "MOV R14, R4", "MOV R20, R5", "MOV R21, R5", "MOV R22, R5", "MOV R23, R5", &line, "MOV R10, R8"];
         assert!(lanes(&code, &[[0x8080_8080, 0x7fff_fff0, 0]; 32], false).iter().all(|&got| got as u32 == expected), "{name}");
+    }
+}
+
+#[test]
+fn every_part_of_a_register_is_read_where_an_opcode_can_name_it() {
+    let byte = |word: u32, i: u32| word >> (8 * i) & 0xff;
+    for i in 0..4 {
+        check(&[&format!("I2F.U8 R10, R4.B{i}")], &WORDS, move |a, _, _| (byte(a, i) as f32).to_bits());
+        check(&[&format!("I2F.S8 R10, R4.B{i}")], &WORDS, move |a, _, _| f32::from(byte(a, i) as i8).to_bits());
+        check(&[&format!("I2F.U8 R10, -R4.B{i}")], &WORDS, move |a, _, _| (0.0 - byte(a, i) as f32).to_bits());
+        check(&[&format!("I2F.F16.U8 R10, R4.B{i}")], &WORDS, move |a, _, _| nearest(f64::from(byte(a, i)), half, 0x7c00));
+    }
+    for (i, part) in [(0, ".H0"), (1, ".H1"), (0, "")] {
+        let half_word = move |word: u32| (word >> (16 * i)) as u16;
+        check(&[&format!("I2F.U16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a)).to_bits());
+        check(&[&format!("I2F.S16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a) as i16).to_bits());
+        check(&[&format!("I2F.S16 R10, |R4{part}|")], &WORDS, move |a, _, _| f32::from(half_word(a) as i16).abs().to_bits());
+        check(&[&format!("I2FP.F32.U16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a)).to_bits());
+        check(&[&format!("F2F.F32.F16 R10, R4{part}")], &HALVES, move |a, _, _| canonical(half(u32::from(half_word(a))) as f32));
+        check(&[&format!("F2I.F16 R10, R4{part}")], &HALVES, move |a, _, _| half(u32::from(half_word(a))).round_ties_even() as i32 as u32);
+        check(&[&format!("HADD2.F32 R10, -RZ, R4{}", if i == 1 { ".H1_H1" } else { ".H0_H0" })], &HALVES, move |a, _, _| {
+            canonical(half(u32::from(half_word(a))) as f32)
+        });
+    }
+    // Predicates from each byte.
+    for i in 0..4 {
+        let code = [&format!("R2P PR, R4.B{i}, 0x7f"), "P2R R10, PR, RZ, 0x7f"];
+        check(&code, &WORDS, move |a, _, _| byte(a, i) & 0x7f);
+    }
+    let wanted = |word: u32, half: &str| match half {
+        ".H0_H0" => word & 0xffff | word << 16,
+        ".H1_H1" => word >> 16 | word & 0xffff_0000,
+        _ => word,
+    };
+    for first in ["", ".H0_H0", ".H1_H1"] {
+        for second in ["", ".H0_H0", ".H1_H1"] {
+            let sum = move |a: u32, b: u32| each(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a + b);
+            check(&[&format!("HADD2 R10, R4{first}, R5{second}")], &HALVES, move |a, b, _| sum(a, b));
+            let product = move |a: u32, b: u32| each(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a * b);
+            check(&[&format!("HMUL2 R10, R4{first}, R5{second}")], &HALVES, move |a, b, _| product(a, b));
+            check(&[&format!("HSET2.BF.GT.AND R10, R4{first}, R5{second}, PT")], &HALVES, move |a, b, _| {
+                let greater = |shift: u32| half(wanted(a, first) >> shift & 0xffff) > half(wanted(b, second) >> shift & 0xffff);
+                [0, 16].into_iter().fold(0, |word, shift| word | if greater(shift) { 0x3c00 << shift } else { 0 })
+            });
+        }
+    }
+}
+
+#[test]
+fn minima_of_sums_of_three_and_of_halves() {
+    let halves = |a: u32, b: u32, c: u32, f: &dyn Fn(i32, i32, i32) -> i32, signed: bool| {
+        let part = |word: u32, i: u32| {
+            let half = (word >> (16 * i)) as u16;
+            if signed { i32::from(half as i16) } else { i32::from(half) }
+        };
+        (0..2).fold(0, |word, i| word | (f(part(a, i), part(b, i), part(c, i)) as u32 & 0xffff) << (16 * i))
+    };
+    let s = |word: u32| word as i32;
+    for (low, end) in [(true, "PT"), (false, "!PT")] {
+        let pick = move |a: i32, b: i32| if low { a.min(b) } else { a.max(b) };
+        let wide = move |a: u32, b: u32| if low { a.min(b) } else { a.max(b) };
+        check(&[&format!("VIADDMNMX.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+            pick(s(a).wrapping_add(s(b)), s(c)).max(0) as u32
+        });
+        check(&[&format!("VIADDMNMX R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(s(a).wrapping_add(s(b)), s(c)) as u32);
+        check(&[&format!("VIADDMNMX.U32 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| wide(a.wrapping_add(b), c));
+        check(&[&format!("VIMNMX3.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(pick(s(a), s(b)), s(c)).max(0) as u32);
+        check(&[&format!("VIMNMX.RELU R10, R4, R5, {end}")], &WORDS, move |a, b, _| pick(s(a), s(b)).max(0) as u32);
+        check(&[&format!("VIADDMNMX.S16x2.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+            halves(a, b, c, &|a, b, c| pick(i32::from((a + b) as i16), c).max(0), true)
+        });
+        check(&[&format!("VIADDMNMX.U16x2 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+            halves(a, b, c, &|a, b, c| pick((a + b) & 0xffff, c), false)
+        });
+        check(&[&format!("VIMNMX3.S16x2 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+            halves(a, b, c, &|a, b, c| pick(pick(a, b), c), true)
+        });
+        // The predicates say for each half whether the first number was taken; ties count.
+        let line = format!("VIMNMX.S16x2 R10, P0, P1, R4, R5, {end}");
+        check(&[&line, "P2R R10, PR, RZ, 0x3"], &WORDS, move |a, b, _| {
+            let first = |i: u32| {
+                let (a, b) = ((a >> (16 * i)) as i16, (b >> (16 * i)) as i16);
+                u32::from(if low { a <= b } else { a >= b })
+            };
+            first(0) | first(1) << 1
+        });
     }
 }

@@ -15,9 +15,6 @@ use super::tally::{passes, sectors};
 use super::warp::Warp;
 use super::{control, convert, cross, float, image, integer, outside, tensor};
 
-/// Instructions of a path before it lets the other paths of its warp go on.
-const PATH_TURN: u64 = 1 << 14;
-
 /// A path that executes until the warp's paths change or others are to go on.
 pub(super) struct Turn<'t, 'm, 'c> {
     pub(super) warp: &'t mut Warp,
@@ -40,7 +37,8 @@ impl Task for Turn<'_, '_, '_> {
         let lane = active.trailing_zeros() as usize & 31;
         let alone = warp.paths.len() == 1;
         let mut buffers = [[0; 32]; 3];
-        for _ in 0..if alone { TURN } else { PATH_TURN } {
+        let mut begun = warp.executed;
+        for _ in 0..TURN {
             let Some(inst) = code.get(place) else {
                 return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
             };
@@ -89,6 +87,11 @@ impl Task for Turn<'_, '_, '_> {
                 }
                 _ => {
                     warp.paths[path].place = place;
+                    if !alone {
+                        // Others go on where the path changes, never between instructions that pass a uniform register on.
+                        warp.use_up(path, warp.executed - begun);
+                        begun = warp.executed;
+                    }
                     match other(inst, warp, number, path, mask, pool, (context, memories))
                         .map_err(|(at, trouble)| (number, place, at.unwrap_or(lane), trouble))?
                     {
@@ -103,7 +106,7 @@ impl Task for Turn<'_, '_, '_> {
         // Others go first the next time.
         warp.paths[path].place = place;
         if !alone {
-            warp.paths[path].turn += 1;
+            warp.step_back(path);
         }
         Ok(())
     }

@@ -1,13 +1,19 @@
 //! A warp: its registers, the paths that its lanes are on, and what they wait for.
 //!
-//! Lanes that diverge are on different paths. Of the paths that can go on, the one with the lowest program counter goes first; YIELD and a
-//! long time without a change let the others go on before it. Paths meet again where a convergence barrier (BSYNC), a WARPSYNC or a barrier
+//! Lanes that diverge are on different paths. Of the paths that can go on, the one with the lowest program counter goes first; YIELD,
+//! NANOSLEEP and [`PATH_TURN`] instructions let the others go on before it, so that lanes may wait for each other. Paths meet again where a convergence barrier (BSYNC), a WARPSYNC or a barrier
 //! of the CTA made them wait for each other.
 
 use warpshard_workload::StreamBuilder;
 
 use super::super::isa::Rows;
 use super::lanes::Lanes;
+
+/// Instructions of a path before it lets the other paths of its warp go on.
+pub(super) const PATH_TURN: u32 = 1 << 10;
+
+/// How often a path yields before lanes that wait for it at a convergence barrier go on without it.
+const MOST_YIELDS: u32 = 64;
 
 /// What a path waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +37,10 @@ pub(super) struct Path {
     pub(super) wait: Wait,
     /// How often it let others go first.
     pub(super) turn: u32,
+    /// Instructions that it may execute before it does so again.
+    pub(super) left: u32,
+    /// How often it has yielded since others were freed for it.
+    pub(super) yields: u32,
 }
 
 /// A warp that executes.
@@ -62,7 +72,7 @@ impl Warp {
         self.lanes.reset();
         self.paths.clear();
         if mask != 0 {
-            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0 });
+            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN, yields: 0 });
         }
         self.sync = [0; 16];
         self.live = mask;
@@ -83,9 +93,46 @@ impl Warp {
 
     /// Splits off the lanes of `mask` as a path at another place; the rest stays.
     pub(super) fn split(&mut self, path: usize, mask: u32, place: usize) {
-        let turn = self.paths[path].turn;
+        if self.paths.len() == 1 {
+            self.paths[path].left = PATH_TURN;
+        }
         self.paths[path].mask &= !mask;
-        self.paths.push(Path { place, mask, wait: Wait::Ready, turn });
+        self.paths.push(Path { place, mask, wait: Wait::Ready, ..self.paths[path] });
+    }
+
+    /// A path has executed so many instructions more; when it has executed as many as it may, the others go first the next time.
+    pub(super) fn use_up(&mut self, path: usize, executed: u64) {
+        let left = u64::from(self.paths[path].left).saturating_sub(executed);
+        self.paths[path].left = left as u32;
+        if left == 0 {
+            self.step_back(path);
+        }
+    }
+
+    /// Lets the other paths go before this one.
+    pub(super) fn step_back(&mut self, path: usize) {
+        let path = &mut self.paths[path];
+        path.turn += 1;
+        path.left = PATH_TURN;
+    }
+
+    /// A path yields. When it does so often, it may wait for lanes that wait for it at a convergence barrier: these go on.
+    pub(super) fn give_way(&mut self, path: usize) {
+        self.step_back(path);
+        let yielding = &mut self.paths[path];
+        yielding.yields += 1;
+        if yielding.yields < MOST_YIELDS {
+            return;
+        }
+        yielding.yields = 0;
+        let lanes = yielding.mask;
+        for barrier in 0..16 {
+            let arrived = self.waiting(Wait::Sync(barrier));
+            if arrived != 0 && self.sync[usize::from(barrier)] & lanes != 0 {
+                self.sync[usize::from(barrier)] &= !arrived;
+                self.resume(Wait::Sync(barrier));
+            }
+        }
     }
 
     /// Lets paths go on whose lanes are all there; called whenever lanes exit, leave a barrier or arrive at one.
@@ -122,6 +169,7 @@ impl Warp {
                 Some(other) => {
                     other.mask |= path.mask;
                     other.turn = other.turn.max(path.turn);
+                    other.left = other.left.min(path.left);
                 }
                 None => going.push(Path { place: path.place + 1, wait: Wait::Ready, ..*path }),
             }

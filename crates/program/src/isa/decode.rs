@@ -8,7 +8,7 @@ use super::super::error::ProgramError;
 use super::super::listing::{KernelText, TextInst};
 use super::super::operand::{Half, Kind, Operand, PT, RZ, URZ};
 use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, Source};
-use super::kinds::Special;
+use super::kinds::{AtomicOp, Rule, Special};
 use super::op::Op;
 use super::parts::Parts;
 use super::table::lookup;
@@ -17,6 +17,8 @@ use super::table::lookup;
 const MOST_CODE: usize = 1 << 23;
 /// Most rows of constants.
 const MOST_CONSTANTS: usize = 0x7f00;
+/// Instructions between a load and the compare-and-swap that checks its value.
+const NEAR: usize = 64;
 /// Registers of the widest source.
 const WIDEST_READ: usize = 16;
 
@@ -45,13 +47,13 @@ pub(in super::super) struct Decoded {
     pub(in super::super) destinations: Vec<Option<usize>>,
 }
 
-/// Decodes a kernel.
-pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) -> Result<Decoded, ProgramError> {
+/// Decodes a kernel of the architecture `arch` (80 for sm_80).
+pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, arch: u32) -> Result<Decoded, ProgramError> {
     let highest = kernel.code.iter().flat_map(|inst| &inst.operands).filter_map(highest_register).max().unwrap_or(0);
     let registers = u16::from(highest) + 8;
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
-    let mut binder = Binder { rows, banks, pool: Vec::new(), places: FxHashMap::default() };
+    let mut binder = Binder { rows, banks, rule: Rule::of(arch), pool: Vec::new(), places: FxHashMap::default() };
     if kernel.code.len() > MOST_CODE {
         return Err(ProgramError::new(file, 0, format!("kernel {} is too long", kernel.name))
             .found(format!("{} instructions", kernel.code.len()))
@@ -67,9 +69,31 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) 
         code.push(inst);
         destinations.push(destination);
     }
+    mark_rechecked(&mut code);
     // Whatever reads beyond the last constant reads zeros.
     binder.pool.extend([[0; 32]; WIDEST_READ]);
     Ok(Decoded { code, pool: binder.pool, rows, destinations })
+}
+
+/// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address, or of the register that it compares.
+fn mark_rechecked(code: &mut [Inst]) {
+    for place in 0..code.len() {
+        let swap = code[place];
+        if !matches!(swap.op, Op::Atomic { op: AtomicOp::Swap | AtomicOp::Cast, .. }) {
+            continue;
+        }
+        let mut same_address = true;
+        for load in code[..place].iter_mut().rev().take(NEAR) {
+            let compared = load.dst == swap.src[0].row;
+            if matches!(load.op, Op::Load { .. }) && (compared || same_address && load.address == swap.address) {
+                load.rechecked = true;
+            }
+            if load.rechecked || compared {
+                break;
+            }
+            same_address &= load.dst != swap.address.row;
+        }
+    }
 }
 
 /// What of a kernel cannot be executed: opcode with modifiers, line and reason of each instruction.
@@ -77,7 +101,8 @@ pub(in super::super) fn refusals(kernel: &KernelText, banks: &Banks) -> Vec<(Str
     let mut refused = Vec::new();
     for text in &kernel.code {
         // Each with constants of its own, of which there may be any number here.
-        let mut binder = Binder { rows: Rows { registers: 255, uniform: 72 }, banks, pool: Vec::new(), places: FxHashMap::default() };
+        let rows = Rows { registers: 255, uniform: 72 };
+        let mut binder = Binder { rows, banks, rule: Rule::VOLTA, pool: Vec::new(), places: FxHashMap::default() };
         if let Err(problem) = binder.inst(text) {
             refused.push((text.mnemonic.clone(), text.line, problem.what()));
         }
@@ -131,6 +156,8 @@ impl Trouble {
 pub(super) struct Binder<'a> {
     rows: Rows,
     pub(super) banks: &'a Banks,
+    /// How the architecture's matrix unit adds.
+    rule: Rule,
     pool: Vec<[u32; 32]>,
     places: FxHashMap<u64, u16>,
 }
@@ -169,6 +196,7 @@ impl Binder<'_> {
             address: Address { row: self.rows.zero(), uniform: self.rows.zero(), ..Address::default() },
             immediate: 0,
             uniform: uniform && !matches!(parts.name(), "REDUX" | "VOTEU" | "R2UR"),
+            rechecked: false,
         };
         if let Op::Image(image) = op {
             let destination = self.image(text, &mut inst, image)?;
@@ -250,6 +278,7 @@ impl Binder<'_> {
         }
         match &mut inst.op {
             Op::LoadConstant { .. } => inst.address.uniform_wide = false,
+            Op::Tensor(tensor) => tensor.rule = self.rule,
             Op::Quad { a_column, b_column, .. } => (*a_column, *b_column) = (text.operands[1].column, text.operands[2].column),
             _ => {}
         }
@@ -278,6 +307,17 @@ impl Binder<'_> {
     }
 
     fn source(&mut self, operand: &Operand, op: Op, raw: u32) -> Result<Source, Trouble> {
+        if operand.byte != 0 && !op.takes_bytes() {
+            return Err(Trouble::Modifier(format!("B{}", operand.byte)));
+        }
+        if operand.half != Half::Both && !op.takes_parts(operand.half) {
+            let part = match operand.half {
+                Half::High => "H1",
+                Half::Single => "F32",
+                _ => "H0",
+            };
+            return Err(Trouble::Modifier(part.into()));
+        }
         let floats = op.takes_floats();
         let mut source = Source {
             row: 0,
@@ -334,7 +374,7 @@ impl Binder<'_> {
             wide,
             scale,
             uniform: uniform.map_or(self.rows.zero(), |number| self.uniform_row(number)),
-            uniform_wide: wide || register.is_none(),
+            uniform_wide: wide || register.is_none() || extended,
             offset,
             bank,
         }

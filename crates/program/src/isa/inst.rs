@@ -113,4 +113,6 @@ pub(in super::super) struct Inst {
     pub(in super::super) immediate: u32,
     /// Executed once for the warp, whatever lanes are active.
     pub(in super::super) uniform: bool,
+    /// A load whose value a compare-and-swap at the same address checks: when others have changed it, the swap fails.
+    pub(in super::super) rechecked: bool,
 }

@@ -95,6 +95,35 @@ pub(in super::super) enum Element {
     Integer(u8, bool),
 }
 
+/// How an architecture's matrix unit adds products of floating point.
+///
+/// The rule and its figures are those of MMA-Sim (arXiv 2511.10909), whose results are the hardware's bits: the products of a chunk and
+/// the sum so far are aligned to the largest exponent among them, truncated to `fraction` bits, and added exactly; the sum is truncated to
+/// single precision or rounded to half precision, and goes into the next chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Rule {
+    /// Bits of the fraction that are kept below the largest exponent.
+    pub(in super::super) fraction: u8,
+    /// Bytes of a row of the first matrix in a chunk.
+    pub(in super::super) bytes: u8,
+    /// The exponent that a zero has, with sums of half and of single precision.
+    pub(in super::super) zeros: [i16; 2],
+}
+
+impl Rule {
+    /// That of Volta, and of its instructions on Turing.
+    pub(in super::super) const VOLTA: Self = Self { fraction: 23, bytes: 8, zeros: [-19, -131] };
+
+    /// That of an architecture: 80 for sm_80.
+    pub(in super::super) fn of(arch: u32) -> Self {
+        match arch {
+            ..75 => Self::VOLTA,
+            75..90 => Self { fraction: 24, bytes: 16, zeros: [-20, -132] },
+            _ => Self { fraction: 25, bytes: 32, zeros: [-21, -133] },
+        }
+    }
+}
+
 /// A product of matrices by a warp: `m` x `k` by `k` x 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Tensor {
@@ -107,6 +136,30 @@ pub(in super::super) struct Tensor {
     pub(in super::super) half: bool,
     /// Integer sums saturate at 32 bits.
     pub(in super::super) saturate: bool,
+    /// How sums of floating point are made.
+    pub(in super::super) rule: Rule,
+}
+
+/// Which numbers a minimum or maximum is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Picked {
+    /// The first two sources.
+    Two,
+    /// Three sources.
+    Three,
+    /// The sum of the first two sources, and the third.
+    Sum,
+}
+
+/// A minimum or maximum of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Pick {
+    pub(in super::super) of: Picked,
+    pub(in super::super) signed: bool,
+    /// Of each half of a word.
+    pub(in super::super) halves: bool,
+    /// What is negative becomes zero.
+    pub(in super::super) rectify: bool,
 }
 
 /// What MUFU computes.

@@ -16,7 +16,7 @@ mod texture;
 pub(super) use decode::{Banks, Decoded, decode, refusals};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
 pub(super) use kinds::{
-    AtomicOp, AtomicType, Barrier, Beyond, Compare, Element, Float, Halves, Image, ImageAccess, Logic, MufuOp, Number, Round, ShuffleMode,
-    Space, Special, Tensor, VoteMode,
+    AtomicOp, AtomicType, Barrier, Beyond, Compare, Element, Float, Halves, Image, ImageAccess, Logic, MufuOp, Number, Pick, Picked, Round,
+    Rule, ShuffleMode, Space, Special, Tensor, VoteMode,
 };
 pub(super) use op::{Group, Op};

@@ -1,7 +1,8 @@
 //! Operations, and the part of the executor that each belongs to.
 
+use super::super::operand::Half;
 use super::kinds::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Round, ShuffleMode, Space, Special, Tensor,
+    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Pick, Round, ShuffleMode, Space, Special, Tensor,
     VoteMode,
 };
 
@@ -12,6 +13,8 @@ pub(in super::super) enum Op {
     // Integers.
     Mov,
     MovPair,
+    /// The value of the first lane, and whether others have different ones.
+    ReadFirst,
     Add3 {
         extended: bool,
     },
@@ -51,17 +54,9 @@ pub(in super::super) enum Op {
     MinMax {
         signed: bool,
     },
-    /// Minima of halves of words.
-    MinMaxHalves {
-        signed: bool,
-    },
-    MinMax3 {
-        signed: bool,
-    },
     AddHalves,
-    AddMinMax {
-        signed: bool,
-    },
+    /// The minimum or maximum of sums, of three numbers, of halves, or of those and zero.
+    Pick(Pick),
     Abs,
     PopCount,
     FindLeading {
@@ -192,6 +187,8 @@ pub(in super::super) enum Op {
     Vote(VoteMode),
     Match {
         all: bool,
+        /// Of pairs of registers.
+        wide: bool,
     },
     Shuffle(ShuffleMode),
     Reduce {
@@ -257,7 +254,12 @@ pub(in super::super) enum Op {
         clear: bool,
     },
     RegisterToBarrier,
-    WarpSync,
+    /// Lanes meet; those with one mask go on alone where it is exclusive.
+    WarpSync {
+        exclusive: bool,
+    },
+    /// All lanes that have not exited meet.
+    WarpSyncAll,
     Call,
     /// A function of the runtime, by its address.
     CallOutside,
@@ -288,6 +290,7 @@ impl Op {
         match self {
             Self::Mov
             | Self::MovPair
+            | Self::ReadFirst
             | Self::Add3 { .. }
             | Self::MulAdd { .. }
             | Self::MulAddHigh { .. }
@@ -298,7 +301,7 @@ impl Op {
             | Self::Shift { .. }
             | Self::ShiftAdd { .. }
             | Self::MinMax { .. }
-            | Self::AddMinMax { .. }
+            | Self::Pick(_)
             | Self::Abs
             | Self::PopCount
             | Self::FindLeading { .. }
@@ -306,8 +309,6 @@ impl Op {
             | Self::BitMask { .. }
             | Self::SignExtend { .. }
             | Self::Extract(_)
-            | Self::MinMaxHalves { .. }
-            | Self::MinMax3 { .. }
             | Self::AddHalves
             | Self::DotHalves { .. }
             | Self::AbsDifferenceBytes { .. }
@@ -390,6 +391,21 @@ impl Op {
                 | Self::CompareHalf { .. }
                 | Self::SetHalf { .. }
         )
+    }
+
+    /// Whether a source may be a byte of a register that is not the lowest.
+    pub(in super::super) fn takes_bytes(self) -> bool {
+        matches!(self, Self::IntToFloat { from: Number::Integer(1, _), .. } | Self::RegisterToPredicates)
+    }
+
+    /// Whether a source may be that half of a register, or the whole as a number of single precision.
+    pub(in super::super) fn takes_parts(self, part: Half) -> bool {
+        let halves = match self {
+            Self::IntToFloat { from, .. } => matches!(from, Number::Integer(2, _)),
+            Self::FloatToFloat { from, .. } | Self::FloatToInt { from, .. } => matches!(from, Number::Float(2) | Number::Bfloat),
+            _ => matches!(self, Self::MufuHalf(_)),
+        };
+        self.takes_halves() || halves && part != Half::Single
     }
 
     /// Whether its sources are of double precision.

@@ -5,7 +5,7 @@
 //! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
 //! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
 
-use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, MufuOp, Number, Round, ShuffleMode, Space, VoteMode};
+use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, MufuOp, Number, Pick, Picked, Round, ShuffleMode, Space, VoteMode};
 use super::op::Op;
 use super::parts::Parts;
 use super::{tensor, texture};
@@ -15,6 +15,8 @@ const COMPARE: &[&str] =
     &["F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "AND", "OR", "XOR"];
 const INTEGERS: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
 const FLOATS: &[&str] = &["F16", "F32", "F64", "BF16"];
+/// Modifiers of minima and maxima of integers.
+const PICKS: &[&str] = &["U32", "S32", "U16x2", "S16x2", "RELU"];
 const HALVES: &[&str] = &["BF16_V2", "SAT", "RELU"];
 /// Scopes, orders and hints of accesses, which have no effect where a launch executes in one order.
 const HINTS: &[&str] = &[
@@ -59,17 +61,14 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     let row = |known: &[&[&str]], op: Op, shape: &'static str| check(known).map(|()| (op, shape));
     let compared = || parts.compare().zip(parts.logic()).ok_or(None);
     match plain {
-        "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "NANOSLEEP" | "PMTRIG" | "WARPSYNC"
-            if plain != "WARPSYNC" || parts.has("ALL") =>
-        {
-            Ok((Op::Nop, "*"))
-        }
+        "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
         "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
-        // The predicate says that checks of convergence may be left out; it is never set.
-        "ULDC" | "R2UR" => match parts.access() {
+        // The predicate says whether lanes have different values.
+        "R2UR" => row(&[], Op::ReadFirst, "pDS"),
+        "ULDC" => match parts.access() {
             (number @ Number::Integer(1 | 2, _), _) => row(&[WIDTHS], Op::Extract(number), "DS"),
             (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
-            _ => row(&[], Op::Mov, "pDS"),
+            _ => row(&[], Op::Mov, "DS"),
         },
         "IADD3" => row(&[&["X"]], Op::Add3 { extended: parts.has("X") }, "DppSSSqq"),
         "VIADD" if parts.has("16x2") => row(&[&["16x2"]], Op::AddHalves, "DSS"),
@@ -96,12 +95,10 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let shape = if high && !sign { "DpSSSIq" } else { "DpSSIq" };
             row(&[&["HI", "X", "SX32"]], Op::ShiftAdd { high, extended, sign }, shape)
         }
-        "VIMNMX" if parts.has("U16x2") || parts.has("S16x2") => {
-            row(&[&["U16x2", "S16x2"]], Op::MinMaxHalves { signed: parts.has("S16x2") }, "DSSQ")
-        }
-        "VIMNMX3" => row(&[&["U32", "S32"]], Op::MinMax3 { signed }, "DSSSQ"),
+        "VIMNMX" if parts.has("U16x2") || parts.has("S16x2") || parts.has("RELU") => row(&[PICKS], pick(parts, Picked::Two), "DppSSQ"),
         "IMNMX" | "VIMNMX" => row(&[&["U32", "S32"]], Op::MinMax { signed }, "DSSQ"),
-        "VIADDMNMX" => row(&[&["U32"]], Op::AddMinMax { signed }, "DSSSQ"),
+        "VIMNMX3" => row(&[PICKS], pick(parts, Picked::Three), "DSSSQ"),
+        "VIADDMNMX" => row(&[PICKS], pick(parts, Picked::Sum), "DSSSQ"),
         "IABS" => row(&[], Op::Abs, "DS"),
         "POPC" => row(&[], Op::PopCount, "DS"),
         "FLO" => row(&[&["U32", "SH"]], Op::FindLeading { signed, shift: parts.has("SH") }, "DS"),
@@ -238,7 +235,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let mode = parts.find(read).ok_or(None)?;
             row(&[&["ALL", "ANY", "EQ"]], Op::Vote(mode), "dpQ")
         }
-        "MATCH" => row(&[&["ANY", "ALL"]], Op::Match { all: parts.has("ALL") }, "pDS"),
+        "MATCH" => row(&[&["ANY", "ALL", "U64"]], Op::Match { all: parts.has("ALL"), wide: parts.has("U64") }, "pDS"),
         "SHFL" => {
             let read = |part: &str| match part {
                 "IDX" => Some(ShuffleMode::Index),
@@ -291,7 +288,11 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "BSYNC" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::Sync, "qB"),
         "BREAK" => row(&[&["RELIABLE"]], Op::Break, "qB"),
         "BMOV" => bmov(parts),
-        "WARPSYNC" => row(&[&["EXCLUSIVE", "COLLECTIVE"]], Op::WarpSync, "Si"),
+        "WARPSYNC" if parts.has("ALL") => row(&[&["ALL"]], Op::WarpSyncAll, ""),
+        "WARPSYNC" => {
+            let exclusive = parts.has("EXCLUSIVE") || parts.has("COLLECTIVE");
+            row(&[&["EXCLUSIVE", "COLLECTIVE"]], Op::WarpSync { exclusive }, "Si")
+        }
         "LEPC" => row(&[], Op::LoadPlace, "Di"),
         "CALL" if parts.has("ABS") => row(&[&["ABS", "NOINC"]], Op::CallOutside, "S"),
         "CALL" if parts.has("REL") => row(&[&["REL", "NOINC"]], Op::Call, "I"),
@@ -312,7 +313,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[&["SYNC", "ARV", "RED", "POPC", "AND", "OR", "DEFER_BLOCKING"]], Op::Barrier(kind), "Ssq")
         }
         "B2R" if parts.has("RESULT") => row(&[&["RESULT"]], Op::BarrierResult, "Dp"),
-        "YIELD" => Ok((Op::Yield, "*")),
+        "YIELD" | "NANOSLEEP" => Ok((Op::Yield, "*")),
         "BPT" => Ok((Op::Trap, "*")),
         _ => Err(None),
     }
@@ -332,6 +333,12 @@ fn imad<'a>(
     } else {
         (Op::MulAdd { extended }, "DSSSq")
     })
+}
+
+fn pick(parts: Parts<'_>, of: Picked) -> Op {
+    let unsigned = parts.has("U32") || parts.has("U16x2");
+    let halves = parts.has("U16x2") || parts.has("S16x2");
+    Op::Pick(Pick { of, signed: !unsigned, halves, rectify: parts.has("RELU") })
 }
 
 fn bmov(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {

@@ -1,6 +1,6 @@
 //! The table of tensor instructions: shapes and types of the matrices that a warp multiplies.
 
-use super::kinds::{Element, Tensor};
+use super::kinds::{Element, Rule, Tensor};
 use super::op::Op;
 use super::parts::Parts;
 
@@ -69,5 +69,5 @@ pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str
         }
     };
     let half = parts.name() == "HMMA" && !rest.contains(&"F32");
-    Ok((Op::Tensor(Tensor { m, k, a, b, half, saturate: rest.contains(&"SAT") }), "DSSS"))
+    Ok((Op::Tensor(Tensor { m, k, a, b, half, saturate: rest.contains(&"SAT"), rule: Rule::VOLTA }), "DSSS"))
 }

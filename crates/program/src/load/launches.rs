@@ -340,7 +340,7 @@ pub(in super::super) fn bind(
         let at = text.parameter_base + offset;
         bank[at..at + size].copy_from_slice(&bytes);
     }
-    let decoded = decode(&module.file, text, &banks)?;
+    let decoded = decode(&module.file, text, &banks, module.arch)?;
     let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
     let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
     Ok(Launch {

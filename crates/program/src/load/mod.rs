@@ -141,10 +141,11 @@ impl<'a> Loader<'a> {
         let names = program.buffers.iter().map(|buffer| buffer.name.as_str());
         let place = names.clone().position(|name| name == row.buffer);
         let buffer = place.ok_or_else(|| self.unknown("buffer", format!("there is no buffer `{}`", row.buffer), &row.buffer, names))?;
-        let crc32 = row.crc32.as_deref().map(|text| u32::from_str_radix(text, 16)).transpose();
+        let text = row.crc32.as_ref().and_then(|crc| crc.of(program.arch));
+        let crc32 = text.map(|text| u32::from_str_radix(text, 16)).transpose();
         let crc32 = crc32.map_err(|_| {
             let what = format!("crc32 of output `{}` is no hexadecimal number of 32 bits", row.buffer);
-            self.bad_key("crc32", what).found(row.crc32.clone().unwrap_or_default())
+            self.bad_key("crc32", what).found(text.unwrap_or_default())
         })?;
         let tolerance = row.tolerance.unwrap_or_default();
         let sensible = |number: f64| number.is_finite() && number >= 0.0;

@@ -1,0 +1,222 @@
+//! The functions of MUFU.
+//!
+//! RCP, RSQ, SQRT, EX2, RCP64H and RSQ64H are computed as the hardware does, by the rows of [`Table`], and have its bits on every input of the
+//! sweeps over whole mantissas from which the tables come. LG2, SIN, COS and TANH are computed in double precision and rounded once: within
+//! their documented errors, but not the hardware's last bits.
+
+use super::super::isa::MufuOp;
+use super::float::{NOT_A_NUMBER, number};
+use super::half::power;
+use super::mufu_tables::{EX2, RCP, RSQ, SQRT, Table};
+
+/// Upper bits of a square that are kept.
+const SQUARE_BITS: u32 = 15;
+/// A magnitude of this many units of 2^-23 and more is beyond the range of EX2.
+const BEYOND: i64 = 256 << 23;
+const SIGN: u32 = 1 << 31;
+const INFINITY: u32 = 0x7f80_0000;
+/// The exponent of numbers of double precision, in their upper words.
+const WIDE_INFINITY: u32 = 0x7ff0_0000;
+
+impl<const ROWS: usize> Table<ROWS> {
+    /// The result of a row, with `scale` bits below its last one.
+    fn sum(&self, first_row: u32, mantissa: u32) -> i64 {
+        let row = first_row + (mantissa >> self.low);
+        let argument = mantissa & ((1 << self.low) - 1);
+        let [constant, first, second] = self.rows[row as usize % ROWS].map(i64::from);
+        let square = i64::from(square(argument, self.low));
+        (constant << (self.scale - 2)) + self.bias + first * i64::from(argument) + second * square
+    }
+
+    /// The result of a row.
+    fn result(&self, first_row: u32, mantissa: u32) -> i64 {
+        self.sum(first_row, mantissa) >> self.scale
+    }
+}
+
+/// The upper bits of the square of a number of so many bits. The squarer leaves out the partial products of the lower columns.
+fn square(argument: u32, bits: u32) -> u32 {
+    let columns = 2 * bits - SQUARE_BITS;
+    let argument = u64::from(argument);
+    let mut left_out = 0;
+    for i in (0..columns.div_ceil(2)).filter(|i| argument >> i & 1 != 0) {
+        // Bit i with itself, and with the bits above it whose products lie in these columns.
+        let others = argument & ((1 << (columns - 1 - i)) - 1);
+        left_out += (1 << (2 * i)) + (others >> (i + 1) << (2 * i + 2));
+    }
+    ((argument * argument - left_out) >> columns) as u32
+}
+
+/// `value * 2^exponent` in single precision; what is subnormal becomes zero.
+fn scaled(value: i64, exponent: i32) -> u32 {
+    let single = (value as f64 * power(exponent)) as f32;
+    if single.is_subnormal() { 0 } else { single.to_bits() }
+}
+
+/// The function of a number of single precision, or of the upper word of one of double precision.
+pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
+    let (sign, field, fraction) = (bits & SIGN, bits >> 23 & 0xff, bits & 0x7f_ffff);
+    let exponent = field as i32 - 127;
+    let (odd, half_exponent) = (exponent & 1, exponent >> 1);
+    match op {
+        MufuOp::Rcp64 | MufuOp::Rsq64 => return wide(op, bits),
+        MufuOp::Lg2 | MufuOp::Sin | MufuOp::Cos | MufuOp::Tanh => return rounded(op, number(bits, true)),
+        _ if field == 0xff && fraction != 0 => return NOT_A_NUMBER,
+        _ => {}
+    }
+    // Denormals count as zero.
+    let (zero, infinite) = (field == 0, field == 0xff);
+    match op {
+        MufuOp::Rcp if zero => sign | INFINITY,
+        MufuOp::Rcp if infinite => sign,
+        MufuOp::Rcp => sign | scaled(RCP.result(0, fraction), -24 - exponent),
+        MufuOp::Rsq if zero => sign | INFINITY,
+        MufuOp::Sqrt if zero => sign,
+        MufuOp::Rsq | MufuOp::Sqrt if sign != 0 => NOT_A_NUMBER,
+        MufuOp::Rsq if infinite => 0,
+        MufuOp::Sqrt if infinite => INFINITY,
+        // A power of four is exact.
+        MufuOp::Rsq if fraction == 0 && odd == 0 => scaled(1, -half_exponent),
+        MufuOp::Rsq => scaled(RSQ.result(64 * odd as u32, fraction), -24 - half_exponent),
+        MufuOp::Sqrt => scaled(SQRT.result(64 * odd as u32, fraction), half_exponent - 23),
+        _ => {
+            // In fixed point, without what lies below 23 bits of fraction; a negative number is the complement of its magnitude.
+            let magnitude = f64::from(f32::from_bits(bits & !SIGN)) * power(23);
+            match (if zero { 0 } else { magnitude as i64 }, sign != 0) {
+                (BEYOND.., true) => 0,
+                (BEYOND.., false) => INFINITY,
+                (whole, negative) => {
+                    let fixed = if negative && whole != 0 { !whole } else { whole };
+                    scaled(EX2.result(0, (fixed & 0x7f_ffff) as u32), (fixed >> 23) as i32 - 23)
+                }
+            }
+        }
+    }
+}
+
+/// The upper words of a double and of its result, which are those of the tables cut to 20 bits of fraction.
+fn wide(op: MufuOp, bits: u32) -> u32 {
+    let (sign, field, fraction) = (bits & SIGN, bits >> 20 & 0x7ff, bits & 0xf_ffff);
+    let exponent = field as i32 - 1023;
+    let (odd, half_exponent) = (exponent & 1, exponent >> 1);
+    let mantissa = fraction << 3;
+    let (result, exponent) = match (op, field) {
+        (_, 0x7ff) if fraction != 0 => return NOT_A_NUMBER,
+        (_, 0) => return sign | WIDE_INFINITY,
+        (MufuOp::Rsq64, _) if sign != 0 => return NOT_A_NUMBER,
+        (_, 0x7ff) => return sign,
+        (MufuOp::Rsq64, _) if fraction == 0 && odd == 0 => (1 << 21, -half_exponent),
+        (MufuOp::Rsq64, _) => (RSQ.sum(64 * odd as u32, mantissa) >> (RSQ.scale + 3), -half_exponent),
+        _ => (RCP.sum(0, mantissa) >> (RCP.scale + 3), -exponent),
+    };
+    // From 2^20 to 2^21, in units of 2^-21.
+    let whole = result >> 21;
+    let field = exponent - 1 + whole as i32 + 1023;
+    if field <= 0 { sign } else { sign | (field as u32) << 20 | (result as u32 & 0xf_ffff) }
+}
+
+/// A function in double precision, rounded once.
+fn rounded(op: MufuOp, x: f64) -> u32 {
+    let value = match op {
+        MufuOp::Lg2 => x.log2(),
+        // Angles are in turns.
+        MufuOp::Sin => (turn(x) * std::f64::consts::TAU).sin(),
+        MufuOp::Cos => (turn(x) * std::f64::consts::TAU).cos(),
+        _ => x.tanh(),
+    };
+    let single = value as f32;
+    match () {
+        () if single.is_nan() => NOT_A_NUMBER,
+        () if single.is_subnormal() => single.to_bits() & SIGN,
+        () => single.to_bits(),
+    }
+}
+
+/// What is left of an angle in turns without its whole turns.
+fn turn(x: f64) -> f64 {
+    if x.is_finite() { x - x.trunc() } else { f64::NAN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mufu_is_within_its_documented_error() {
+        let ulps = |got: u32, wanted: f64| (f64::from(f32::from_bits(got)) - wanted).abs() / (wanted.abs() * f64::from(f32::EPSILON));
+        for i in 1..2000 {
+            let x = f64::from(i) * 0.37;
+            let bits = (x as f32).to_bits();
+            let x = f64::from(x as f32);
+            assert!(ulps(mufu(MufuOp::Rcp, bits), 1.0 / x) < 1.0);
+            assert!(ulps(mufu(MufuOp::Rsq, bits), 1.0 / x.sqrt()) < 1.0);
+            assert!(ulps(mufu(MufuOp::Sqrt, bits), x.sqrt()) < 1.0);
+            assert!(ulps(mufu(MufuOp::Lg2, bits), x.log2()) < 2.0);
+        }
+        // The CUDA C programming guide: 2 ulp and a part of the argument for ex2, 2^-20.9 within half a turn for sin and cos; PTX: 2^-11 for
+        // tanh. The high words of a double have 20 bits of fraction.
+        for i in -2000..=2000 {
+            let x = f64::from(i) * 0.013;
+            let bits = (x as f32).to_bits();
+            let x = f64::from(x as f32);
+            assert!(ulps(mufu(MufuOp::Ex2, bits), x.exp2()) < 2.0 + 1.173 * x.abs());
+            let number = |op| f64::from(f32::from_bits(mufu(op, bits)));
+            assert!((number(MufuOp::Tanh) - x.tanh()).abs() <= x.tanh().abs() * 2_f64.powi(-11));
+            let angle = x * std::f64::consts::TAU;
+            assert!(
+                (number(MufuOp::Sin) - angle.sin()).abs() < 2_f64.powi(-20) && (number(MufuOp::Cos) - angle.cos()).abs() < 2_f64.powi(-20)
+            );
+            let high = (x.abs() + 1e-3).to_bits() >> 32;
+            let wide = |word: u32| f64::from_bits(u64::from(word) << 32);
+            let relative = |got: f64, wanted: f64| (got / wanted - 1.0).abs();
+            assert!(relative(wide(mufu(MufuOp::Rcp64, high as u32)), 1.0 / wide(high as u32)) < 2_f64.powi(-20));
+            assert!(relative(wide(mufu(MufuOp::Rsq64, high as u32)), 1.0 / wide(high as u32).sqrt()) < 2_f64.powi(-20));
+        }
+        assert_eq!(mufu(MufuOp::Rcp, 0x8000_0001), f32::NEG_INFINITY.to_bits());
+        assert_eq!(mufu(MufuOp::Rsq, (-1.0_f32).to_bits()), NOT_A_NUMBER);
+        assert_eq!(mufu(MufuOp::Sin, 0.25_f32.to_bits()), 1.0_f32.to_bits());
+        assert_eq!(mufu(MufuOp::Sin, f32::INFINITY.to_bits()), NOT_A_NUMBER);
+        assert_eq!(mufu(MufuOp::Ex2, (-200.0_f32).to_bits()), 0);
+    }
+
+    /// The CRC-32 of every 257th result of a sweep of 2^23 inputs, `step` apart, from `first` on: those of which `keeps` holds.
+    fn sweep(op: MufuOp, first: u32, step: u32, count: u32, keeps: impl Fn(u32) -> bool) -> u32 {
+        let mut hash = crc32fast::Hasher::new();
+        for i in (0..count).step_by(257) {
+            let input = first.wrapping_add(i.wrapping_mul(step));
+            if keeps(input) {
+                hash.update(&mufu(op, input).to_le_bytes());
+            }
+        }
+        hash.finalize()
+    }
+
+    #[test]
+    fn results_are_those_of_an_h100() {
+        // The right side: CRC-32 of what an NVIDIA H100 80GB HBM3 computed for these inputs (driver 580.159.04, CUDA 13.0).
+        let whole = |op, first| sweep(op, first, 1, 1 << 23, |_| true);
+        assert_eq!(whole(MufuOp::Rcp, 0x3f80_0000), 0x58d4_6daa);
+        assert_eq!([whole(MufuOp::Rsq, 0x3f80_0000), whole(MufuOp::Rsq, 0x4000_0000)], [0xd452_09d1, 0x9862_7c23]);
+        assert_eq!([whole(MufuOp::Sqrt, 0x3f80_0000), whole(MufuOp::Sqrt, 0x4000_0000)], [0xe6e8_d76d, 0xf620_abcd]);
+        assert_eq!([whole(MufuOp::Ex2, 0x3f80_0000), whole(MufuOp::Ex2, 0x3f00_0000)], [0x4752_c519, 0x846b_7b1c]);
+        // Numbers of every magnitude and both signs.
+        let small = |bits: u32| f32::from_bits(bits).abs() < 120.0;
+        assert_eq!(sweep(MufuOp::Ex2, 0x3000_0000, 511, 1 << 23, small), 0xb26a_42a5);
+        let high = |op| sweep(op, 0x3ff0_0000, 1, 1 << 20, |_| true);
+        assert_eq!([high(MufuOp::Rcp64), high(MufuOp::Rsq64)], [0xa0d3_22da, 0x552f_38ec]);
+    }
+
+    #[test]
+    fn what_is_no_ordinary_number_has_a_result_of_its_own() {
+        let (minus, one) = (SIGN, 1.0_f32.to_bits());
+        for (op, expected) in [
+            (MufuOp::Rcp, [INFINITY, minus | INFINITY, 0, minus, NOT_A_NUMBER, one]),
+            (MufuOp::Rsq, [INFINITY, minus | INFINITY, 0, NOT_A_NUMBER, NOT_A_NUMBER, one]),
+            (MufuOp::Sqrt, [0, minus, INFINITY, NOT_A_NUMBER, NOT_A_NUMBER, one]),
+            (MufuOp::Ex2, [one, one, INFINITY, 0, NOT_A_NUMBER, 2.0_f32.to_bits()]),
+        ] {
+            let inputs = [0, minus, INFINITY, minus | INFINITY, 0x7fc0_0000, one];
+            assert_eq!(inputs.map(|bits| mufu(op, bits)), expected, "{op:?}");
+        }
+    }
+}
