@@ -59,10 +59,10 @@ fn beside(args: &CompareArgs, run: &Path, profile: &Path) -> Result<Exit, Failur
 /// # Errors
 /// When a folder has no valid results, or a file cannot be written.
 pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
-    if let [run, profile] = args.runs.as_slice() {
-        if profile.extension().is_some_and(|end| end == "csv") {
-            return beside(args, run, profile);
-        }
+    if let [run, profile] = args.runs.as_slice()
+        && profile.extension().is_some_and(|end| end == "csv")
+    {
+        return beside(args, run, profile);
     }
     if !args.conditions.is_empty() {
         return Err(Failure::new(

@@ -107,6 +107,7 @@ fn values(key: &Key) -> Vec<String> {
         Kind::Sizes => {
             ["[]", "[\"0 B\"]", "[\"16 MiB\"]", "[\"0 B\", \"16 MiB\"]", "[\"17 MiB\"]", "[\"4 KiB\", \"0 B\"]"].map(str::to_owned).into()
         }
+        Kind::Numbers => ["[]", "[0]", "[1, 0]", "[0, 0]", "[65536]", "[18446744073709551615]"].map(str::to_owned).into(),
         Kind::Layout => {
             let long = format!("{}BBCCCSSSSS", "R".repeat(54));
             let wide = format!("{}R{}CSSSSS", "0".repeat(20), "B".repeat(37));

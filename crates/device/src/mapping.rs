@@ -261,7 +261,7 @@ mod tests {
         let map = plain.clone().permuted(true);
         let row = 1u64 << 15;
         for shift in 0..12 {
-            let banks = |map: &Mapping| (0..16u64).map(|i| map.locate(Addr(i * row << shift)).bank).collect::<BTreeSet<_>>().len();
+            let banks = |map: &Mapping| (0..16u64).map(|i| map.locate(Addr((i * row) << shift)).bank).collect::<BTreeSet<_>>().len();
             assert_eq!(banks(&plain), 1);
             assert!(banks(&map) >= 8, "rows 2^{shift} apart");
         }

@@ -381,7 +381,7 @@ impl AddressMap {
                 let low = ipoly(above, plain & ((1 << bits) - 1), bits);
                 // The golden ratio in 64 bits (Knuth, The Art of Computer Programming, 6.4): its high bits depend on all bits of the address.
                 let turn = if odd == 1 { 0 } else { (above.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % odd };
-                ((plain >> bits) + turn) % odd << bits | low
+                (((plain >> bits) + turn) % odd) << bits | low
             }
         };
         SliceId((slice + u64::from(self.reserved * self.slices_per_partition)) as u16)

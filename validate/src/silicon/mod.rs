@@ -54,6 +54,9 @@ struct InSequence<'a> {
     cycles: (u64, u64),
 }
 
+/// A launch with its class and name, and its active cycles as measured and ours.
+type Named = (Class, String, (u64, u64));
+
 /// Runs the measured launches and compares them.
 ///
 /// # Errors
@@ -139,11 +142,11 @@ fn compare<'a>(
 }
 
 fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<'_>]) {
-    let of_cold: Vec<(Class, String, (u64, u64))> = cold
+    let of_cold: Vec<Named> = cold
         .iter()
         .map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), (row.measured.active, row.ours.active)))
         .collect();
-    let of_sequence: Vec<(Class, String, (u64, u64))> =
+    let of_sequence: Vec<Named> =
         sequence.iter().map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), row.cycles)).collect();
     by_class(output, &[("cold", &of_cold), ("sequence", &of_sequence)]);
     resources(output, cold);
@@ -185,7 +188,7 @@ fn name(program: &str, set: &str, launch: u64) -> String {
 }
 
 /// Errors by class, as the first table.
-fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[(Class, String, (u64, u64))])]) {
+fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
     output.columns(&[
         "launches",
         "class",
@@ -315,7 +318,7 @@ fn divided(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Every launch, as a file.
-fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[(Class, String, (u64, u64))]) {
+fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named]) {
     let noise = |row: &Compared<'_>| {
         let same = cold.iter().filter(|other| {
             let (a, b) = (other.measured, row.measured);

@@ -79,7 +79,7 @@ impl Timing<'_> {
         // The network's clock keeps its ratio to the SMs'; what the measured one has is not known.
         let noc = megahertz * clocks.noc.0 as f64 / clocks.core.0 as f64;
         let clocks =
-            [("clocks.core", megahertz), ("clocks.noc", noc)].map(|(key, megahertz)| Override::new(key, &format!("{megahertz} MHz")));
+            [("clocks.core", megahertz), ("clocks.noc", noc)].map(|(key, megahertz)| Override::new(key, format!("{megahertz} MHz")));
         let overrides: Vec<Override> = clocks.into_iter().chain(overrides).collect();
         self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)
     }

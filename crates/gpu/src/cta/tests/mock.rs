@@ -84,6 +84,7 @@ pub(super) fn spec() -> Dispatch {
     Dispatch {
         latency: 5,
         ahead: 1,
+        order: Vec::new(),
         launch_latency: 20,
         max_kernels: 8,
         share_sm: false,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
-use warpshard_config::dram::{DramControl, DramPage, OwnTiming};
+use warpshard_config::dram::{BankHash, DramControl, DramPage, OwnTiming};
 use warpshard_config::machine::*;
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
@@ -61,6 +61,7 @@ fn driven(device: Option<&str>, queue: u32) -> DramControl {
     DramControl {
         standard: device.map(|name| Standard::named(name).unwrap()),
         mapping: "RoBaCoBgPcCo1".into(),
+        bank_hash: BankHash::Plain,
         row_hit_cap: 0,
         age_cap: if queue > 8 { 0 } else { 100 },
         page: if queue > 8 { DramPage::Open } else { DramPage::Closed },

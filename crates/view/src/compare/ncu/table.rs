@@ -315,7 +315,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         assert!(Profile::read(folder.path(), &[]).unwrap_err().to_string().contains("no regular file"));
-        std::fs::write(folder.path().join("x"), b"Kernel Name\n\xff\xfe\n").unwrap();
+        fs::write(folder.path().join("x"), b"Kernel Name\n\xff\xfe\n").unwrap();
         assert!(Profile::read(&folder.path().join("x"), &[]).unwrap_err().to_string().contains("UTF-8"));
     }
 }
