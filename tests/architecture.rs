@@ -119,6 +119,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "cpu_load",
             "mem::dram",
             "noc::mesh",
+            "gpu::occupancy",
             "control",
             "policy::registry",
             "chip",

@@ -468,7 +468,7 @@ fn a_disk_without_any_room_at_the_end_still_gives_the_report() {
     assert_eq!(code(&small_run(&out, &[])), 0);
     let before = read(&out, "stats.json");
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\" 2>&1 | cat";
-    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--force", "--out", out.to_str().unwrap()];
     let output =
         Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpshard")]).args(run).stdin(Stdio::null()).output().unwrap();
     assert!(stdout(&output).contains("Kernels") && stdout(&output).contains("error: cannot write"), "{}", stdout(&output));

@@ -203,6 +203,7 @@ struct Kernel {
     started: Option<u64>,
     ended: Option<u64>,
     cycles: u64,
+    cycles_active: u64,
     launch_latency_cycles: u64,
     warp_instructions: u64,
     thread_instructions: u64,

@@ -17,12 +17,10 @@ mod reference;
 pub mod relaxed;
 mod sampling;
 mod silicon;
+mod sources;
 mod traces;
 mod v100;
 
-use std::path::Path;
-
-use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::request::{Request, Study, StudyOption};
@@ -155,17 +153,6 @@ pub const STUDIES: &[Study] = &[
         run: v100::study,
     },
 ];
-
-/// The text of a launch file of the suite and the checksum of its listings: what a stored run of it depends on.
-fn sources_of(file: &Path) -> Result<String, TaskError> {
-    let read = |path: &Path| warpshard_config::input::read_text(path).map_err(|error| format!("{}: {error}", path.display()));
-    let text = read(file)?;
-    let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-    let listings = launch.get("modules").and_then(toml::Value::as_table).into_iter().flatten();
-    let listings = listings.filter_map(|(_, name)| Some(file.with_file_name(name.as_str()?)));
-    let code = listings.map(|listing| read(&listing)).collect::<Result<String, String>>()?;
-    Ok(format!("{text} {:08x}", crc32fast::hash(code.as_bytes())))
-}
 
 #[cfg(test)]
 mod tests {

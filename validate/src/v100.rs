@@ -117,7 +117,7 @@ impl Task for Timing<'_> {
     type Result = Taken;
 
     fn key(&self) -> Result<String, TaskError> {
-        Ok(format!("v100 {:?} {} {}", self.set, self.machine()?.provenance.to_toml(), crate::sources_of(&self.file())?))
+        Ok(format!("v100 {:?} {} {}", self.set, self.machine()?.provenance.to_toml(), crate::sources::sources_of(&self.file())?))
     }
 
     fn run(&self) -> Result<Taken, TaskError> {

@@ -338,7 +338,7 @@ pub struct L1 {
     /// Core cycles from access to data on a hit.
     pub latency: u32,
     /// The adaptive split of a unified memory; `None` keeps the geometry as written.
-    pub unified: Option<UnifiedL1>,
+    pub unified: Option<Box<UnifiedL1>>,
     /// Percentage of the cache's lines that may be dirty or partially written before writes evict rather than allocate.
     pub write_ratio: u32,
     /// Whether the L1 is invalidated when a kernel starts.

@@ -9,7 +9,8 @@ use super::{code, stderr, stdout, warpshard};
 
 fn run(out: &Path, more: &[&str]) -> String {
     let out = out.to_str().unwrap();
-    let options = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=2048", "--threads", "1", "--out", out];
+    let options =
+        ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=2048", "--threads", "1", "--force", "--out", out];
     let output = warpshard(&[&options, more].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     out.to_owned()

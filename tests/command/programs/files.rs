@@ -160,7 +160,7 @@ fn launches_of_several_streams_run_beside_each_other() {
 fn run(arguments: &[&str], folder: &Path) -> (String, Vec<(u64, u64)>) {
     let out = folder.join("out");
     let out_text = out.to_str().unwrap().to_owned();
-    ok(&[&["run", "--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--out", &out_text], arguments].concat());
+    ok(&[&["run", "--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--force", "--out", &out_text], arguments].concat());
     let stats: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out.join("stats.json")).unwrap()).unwrap();
     let cycle = |kernel: &serde_json::Value, key: &str| kernel[key].as_u64().unwrap();
     let kernels = stats["kernels"].as_array().unwrap().iter().map(|kernel| (cycle(kernel, "started"), cycle(kernel, "ended"))).collect();

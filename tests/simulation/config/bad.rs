@@ -256,7 +256,7 @@ gpu = 80
       --> mine.toml:2:1
        | gpu = 80
        | ^^^
-       = help: its keys: sms, dispatch.*, sm.*
+       = help: its keys: compute_capability, sms, dispatch.*, sm.*
     "#);
 }
 
@@ -315,7 +315,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, h100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 
@@ -377,7 +377,7 @@ warps = 32
        | warps = 32
        |         ^^
        = help: raise `gpu.sm.warps` to 64 or lower the threads
-       = note: `gpu.sm.max_threads` = 2048 comes from v100 (built in):31
+       = note: `gpu.sm.max_threads` = 2048 comes from v100 (built in):32
     "#);
 }
 
@@ -393,8 +393,8 @@ sfu = 3
        | sfu = 3
        |       ^
        = help: with style = "sub-cores" every scheduler owns the same share; style = "shared" shares them all
-       = note: `gpu.sm.schedulers` = 4 comes from v100 (built in):37
-       = note: `gpu.sm.style` = "sub-cores" comes from v100 (built in):36
+       = note: `gpu.sm.schedulers` = 4 comes from v100 (built in):38
+       = note: `gpu.sm.style` = "sub-cores" comes from v100 (built in):37
     "#);
 }
 
@@ -425,7 +425,7 @@ index = "fermi"
        | index = "fermi"
        |         ^^^^^^^
        = help: the hash is defined for these; set `gpu.sm.l1.cache.sets` so, or index = "linear"
-       = note: `gpu.sm.l1.cache.sets` = 4 comes from v100 (built in):110
+       = note: `gpu.sm.l1.cache.sets` = 4 comes from v100 (built in):111
     "#);
 }
 
@@ -456,7 +456,7 @@ shared_options = ["0 B", "64 KiB"]
        | shared_options = ["0 B", "64 KiB"]
        |                  ^^^^^^^^^^^^^^^^^
        = help: else no choice fits CTAs that fill the shared memory
-       = note: `gpu.sm.shared_bytes` = "96 KiB" comes from v100 (built in):34
+       = note: `gpu.sm.shared_bytes` = "96 KiB" comes from v100 (built in):35
     "#);
 }
 
@@ -472,7 +472,7 @@ banks = 8
        | banks = 8
        |         ^
        = help: 2 to the number of B must be `mem.dram.banks`
-       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):142
+       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):143
     "#);
 }
 
@@ -488,8 +488,8 @@ burst = 4
        | burst = 4
        |         ^
        = help: a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: 16 x 4
-       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):142
-       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):170
+       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):143
+       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):171
     "#);
 }
 
@@ -505,8 +505,8 @@ tRAS = 30
        | tRAS = 30
        |        ^^
        = help: a bank is open for tRAS and closes for tRP before it opens again
-       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):185
-       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):184
+       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):186
+       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):185
     "#);
 }
 
@@ -546,7 +546,7 @@ fn an_override_can_break_a_rule_between_keys() {
        | --set gpu.sm.warps=32
        |                    ^^
        = help: raise `gpu.sm.warps` to 64 or lower the threads
-       = note: `gpu.sm.max_threads` = 2048 comes from v100 (built in):31
+       = note: `gpu.sm.max_threads` = 2048 comes from v100 (built in):32
     "#);
 }
 
@@ -638,7 +638,7 @@ registers = 65000
        | registers = 65000
        |             ^^^^^
        = help: the remainder could never be allocated
-       = note: `gpu.sm.register_granularity` = 256 comes from v100 (built in):33
+       = note: `gpu.sm.register_granularity` = 256 comes from v100 (built in):34
     "#);
 }
 
@@ -654,7 +654,7 @@ total_bytes = "100000 B"
        | total_bytes = "100000 B"
        |               ^^^^^^^^^^
        = help: a way of the L1 is 4 sets of 128 B, 512 B
-       = note: `gpu.sm.l1.cache.sets` = 4 comes from v100 (built in):110
+       = note: `gpu.sm.l1.cache.sets` = 4 comes from v100 (built in):111
     "#);
 }
 

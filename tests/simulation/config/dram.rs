@@ -18,9 +18,9 @@ fn refused(name: &str, settings: &[&str]) -> String {
 const STANDARD: &str = "mem.dram.controller=standard";
 
 #[test]
-fn built_in_machines_have_gpgpusims_channel_by_default() {
+fn built_in_machines_but_h100_have_gpgpusims_channel() {
     for builtin in builtin_machines(warpshard::catalogue().files()) {
-        assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control, None, "{}", builtin.name);
+        assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control.is_some(), builtin.name == "h100", "{}", builtin.name);
     }
 }
 
@@ -79,7 +79,7 @@ fn a_key_of_the_other_controller_is_refused() {
        | --set mem.dram.row_hit_cap=4
        |                            ^
        = help: GPGPU-Sim's channel has no such setting; `mem.dram.controller = "standard"` chooses the controller that has
-       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):165
+       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):166
     "#);
     assert_snapshot!(refused("v100", &[STANDARD, "mem.dram.queue=32"]), @r#"
     error: `mem.dram.queue` means nothing to this machine
@@ -95,7 +95,7 @@ fn a_key_of_the_other_controller_is_refused() {
        | --set mem.dram.timing.tCL=14
        |                           ^^
        = help: the device that `mem.dram.standard` names has its own; `mem.dram.standard = "machine"` takes the machine's widths and timing
-       = note: `mem.dram.standard` = "hbm2-2000" comes from v100 (built in):166
+       = note: `mem.dram.standard` = "hbm2-2000" comes from v100 (built in):167
        = note: `mem.dram.controller` = "standard" comes from the command line
     "#);
     assert_snapshot!(refused("v100", &["mem.dram.standard=gddr6-14g"]), @r#"
@@ -104,7 +104,7 @@ fn a_key_of_the_other_controller_is_refused() {
        | --set mem.dram.standard=gddr6-14g
        |                         ^^^^^^^^^
        = help: GPGPU-Sim's channel drives the machine's own widths and timing; `mem.dram.controller = "standard"` chooses the controller that drives a device
-       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):165
+       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):166
     "#);
 }
 

@@ -78,7 +78,7 @@ fn a_machine_that_does_not_exist_lists_those_that_do() {
     assert_snapshot!(warpshard::catalogue().machine("v10", &[]).unwrap_err(), @r#"
     error: unknown machine "v10"
        = help: did you mean "v100"?
-       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, h100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
     "#);
     assert_snapshot!(warpshard::catalogue().machine("no/such.toml", &[]).unwrap_err(), @"error: cannot read the machine file `no/such.toml`: there is no such file");
 }
@@ -132,14 +132,14 @@ fn a_credit_loop_below_full_rate_and_a_launch_within_the_round_trip_are_warned_o
        | --set gpu.dispatch.launch_latency=10
        |                                   ^^
        = help: the notice of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency
-       = note: `gpu.dispatch.latency` = 40 comes from v100 (built in):22
+       = note: `gpu.dispatch.latency` = 40 comes from v100 (built in):23
 
     `noc.output_queue` holds 64 packets for a credit round trip of 164 noc cycles: at most 39 % of a packet per cycle
       --> the command line
        | --set noc.output_queue=64
        |                        ^^
        = help: 167 places or more carry one packet per cycle
-       = note: `noc.link_latency` = 1 comes from v100 (built in):130
-       = note: `mem.rop_latency` = 160 comes from v100 (built in):134
+       = note: `noc.link_latency` = 1 comes from v100 (built in):131
+       = note: `mem.rop_latency` = 160 comes from v100 (built in):135
     ");
 }

@@ -3,7 +3,7 @@
 //! In: Nsight Compute's cycles and counters of launches (`validate/reference/h100`). Two comparisons, both of active cycles, at the clock of each
 //! measurement: *cold*, each launch alone from empty caches, and *sequence*, launches 1 and later of a run of all, where the measured cycles are the
 //! elapsed ones less the machine's launch latency. Launch 0 of a sequence began with what the host's copies had left in the caches, so it is not
-//! compared. Launches of at least [`LONG`] cycles make the headline; shorter ones are compared in cycles. Nothing is fitted to a program.
+//! compared. Launches of at least [`classes::LONG`] cycles make the headline; shorter ones are compared in cycles. Nothing is fitted to a program.
 
 mod classes;
 mod measured;
@@ -17,12 +17,10 @@ use warpshard_lab::statistics::{error_percent, log_correlation, mean, median};
 use warpshard_lab::verdict::of_magnitudes;
 use warpshard_report::plot::{Form, Plot, Series};
 
-use classes::{Class, Spread};
+use classes::{Class, LONG, Spread};
 use measured::{Cold, FILE, Rows, Sequence};
 use timing::{Launch, Taken, Timing};
 
-/// Active cycles from which on a launch is in the headline. Identical launches differ by 2 to 5 % at 5,000 cycles.
-const LONG: u64 = 10_000;
 /// The machine where no other is named.
 const MACHINE: &str = "h100";
 /// A launch whose executed instructions differ by more is a failure, in percent.

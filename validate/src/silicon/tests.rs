@@ -1,3 +1,5 @@
+//! The measured rows have programs and sizes, the machine divides its memory as the driver did, and launches are compared.
+
 use std::collections::BTreeSet;
 
 use super::*;

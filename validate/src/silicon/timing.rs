@@ -97,7 +97,7 @@ impl Task for Timing<'_> {
     fn key(&self) -> Result<String, TaskError> {
         let Self { program, parameters, alone, until, .. } = self;
         let machine = self.machine(alone.first().or(until.as_ref()).map_or(STEP, |(_, clock)| *clock))?.provenance.to_toml();
-        let code = crate::sources_of(&self.file())?;
+        let code = crate::sources::sources_of(&self.file())?;
         Ok(format!("silicon {program} {parameters:?} {alone:?} {until:?} {machine} {code}"))
     }
 

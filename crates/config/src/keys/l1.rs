@@ -83,7 +83,7 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
         "gpu.sm.l1.unified.adaptive",
         Kind::Flag,
         "Whether L1 and shared memory divide one memory by what a kernel needs; else the L1's geometry stays as written.",
-        |m, value| m.gpu.sm.l1.unified = bool::of(value).then(UnifiedL1::default),
+        |m, value| m.gpu.sm.l1.unified = bool::of(value).then(Box::default),
     )
     .default("false")
     .option("-gpgpu_adaptive_cache_config"),
