@@ -159,6 +159,9 @@ mod tests {
     #[test]
     fn stored_results_are_what_the_program_gives_now() {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/results"));
-        warpshard_lab::stored::check_stored(results, &[("sampling", |_| super::sampling::first_run().unwrap())]);
+        warpshard_lab::stored::check_stored(
+            results,
+            &[("sampling", |_| super::sampling::first_run().unwrap()), ("silicon", super::silicon::again)],
+        );
     }
 }

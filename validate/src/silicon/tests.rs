@@ -68,3 +68,16 @@ fn a_launch_is_of_the_class_of_what_it_uses_most() {
     row.active = LONG - 1;
     assert_eq!(Class::of(&row), Class::Short);
 }
+
+#[test]
+fn the_errors_of_some_suites_are_no_larger_than_the_stored_ones() {
+    const HEADLINE: &str = "cold: mean absolute error of launches of 10000 cycles and more, %";
+    let stored = include_str!("../../results/silicon/suites.csv");
+    for line in stored.lines().skip(1) {
+        let (suite, mean) = line.split_once(',').unwrap();
+        let request = Request { only: Some(suite.to_owned()), quick: true, ..Request::default() };
+        let (ours, stored): (f64, f64) = (study(&request).unwrap().figure_named(HEADLINE).unwrap(), mean.parse().unwrap());
+        assert!(ours <= stored + 0.5, "{suite}: {ours:.2} %, stored {stored} %");
+        assert!(ours >= stored - 0.5, "{suite}: {ours:.2} %, stored {stored} %: store the better one");
+    }
+}
