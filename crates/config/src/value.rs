@@ -169,6 +169,11 @@ impl Kind {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
             },
+            // A word may look like a number: a compute capability.
+            (Self::Choice(choices), Raw::Number(text)) => match choices.iter().position(|choice| choice.name == text) {
+                Some(position) => Ok(Value::Choice(position)),
+                None => fail(None),
+            },
             (Self::Nodes, Raw::List(list)) => {
                 let router = |raw: &Raw| if let Raw::Text(text) = raw { seat::read(text) } else { None };
                 list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
@@ -259,6 +264,15 @@ mod tests {
             let raw = super::super::source::raw_of_text(&text);
             assert_eq!(kind.read(&raw).as_ref(), Ok(&value), "{text}");
         }
+    }
+
+    #[test]
+    fn a_word_that_looks_like_a_number_is_read_with_and_without_quotes() {
+        const WORDS: &[Choice] = &[Choice { name: "unknown", doc: "" }, Choice { name: "9.0", doc: "" }];
+        for text in ["x = 9.0", "x = \"9.0\""] {
+            assert_eq!(Kind::Choice(WORDS).read(&super::super::source::raw_of_text(text)), Ok(Value::Choice(1)), "{text}");
+        }
+        assert!(Kind::Choice(WORDS).read(&Raw::Number("9".to_owned())).is_err());
     }
 
     #[test]
