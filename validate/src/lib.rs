@@ -17,7 +17,6 @@ mod reference;
 pub mod relaxed;
 mod sampling;
 mod silicon;
-mod sources;
 mod traces;
 mod v100;
 

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use warpshard_base::KernelIndex;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
-use warpshard_lab::Task;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::Table;
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{error_percent, log_correlation};
 use warpshard_lab::verdict::of_magnitudes;
+use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, counter};
 use warpshard_report::plot::{Form, Plot, Series};
@@ -117,7 +117,8 @@ impl Task for Timing<'_> {
     type Result = Taken;
 
     fn key(&self) -> Result<String, TaskError> {
-        Ok(format!("v100 {:?} {} {}", self.set, self.machine()?.provenance.to_toml(), crate::sources::sources_of(&self.file())?))
+        let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
+        Ok(format!("v100 {:?} {} {code:08x}", self.set, self.machine()?.provenance.to_toml()))
     }
 
     fn run(&self) -> Result<Taken, TaskError> {

@@ -18,6 +18,7 @@ pub mod html;
 pub mod json;
 mod lock;
 pub mod metrics;
+pub mod nsight;
 pub mod owners;
 #[cfg(feature = "parquet")]
 mod parquet;

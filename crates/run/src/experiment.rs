@@ -11,7 +11,7 @@ use std::path::Path;
 use warpshard_report::FolderError;
 
 /// Settings of `[run]` that results do not depend on. The file of a trace counts by where it lies.
-const NO_EFFECT: [&str; 6] = ["run.threads", "run.pin", "run.epoch", "run.version", "run.commit", "run.workload.trace"];
+const NO_EFFECT: [&str; 5] = ["run.threads", "run.pin", "run.version", "run.commit", "run.workload.trace"];
 
 /// Differences that an error lists.
 const LISTED: usize = 3;
@@ -70,7 +70,7 @@ fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String
     keys.filter(differs).map(line).collect()
 }
 
-/// Every value of a `run.toml` with its key; `None` where it is none.
+/// The values of a `run.toml` by their keys; `None` where the text is no TOML.
 fn values(text: &str) -> Option<BTreeMap<String, String>> {
     let mut values = BTreeMap::new();
     flatten("", &text.parse().ok()?, &mut values);

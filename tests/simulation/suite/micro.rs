@@ -61,7 +61,7 @@ fn four_chains(done: &Done) {
     assert_eq!(done.out_longs("out"), (0..1024).map(|thread| 4 * i64::from(added(thread % 32, 128))).collect::<Vec<_>>());
 }
 
-/// Each addition adds what the one before it found.
+/// Each atomic adds the value that the one before it returned.
 fn atomic(done: &Done) {
     let (mut memory, mut value) = (1_u32, 0_u32);
     for _ in 0..256 {

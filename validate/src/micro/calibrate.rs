@@ -82,7 +82,7 @@ struct Derived {
     comment: String,
 }
 
-/// A machine made of measurements.
+/// The machine that `calibrate` derives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibrated {
     /// The machine's file.
@@ -261,7 +261,7 @@ impl Maker<'_> {
     }
 }
 
-/// A text without line breaks, for a comment.
+/// The text on one line, as a comment needs it.
 fn one_line(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

@@ -87,7 +87,7 @@ impl Rows {
         Ok(Self { cold, sequence, sizes })
     }
 
-    /// The parameters of a program in a set of sizes; `None` where the set does not have the program.
+    /// The parameters that give a program the sizes of a set; `None` where the set has none for it.
     pub(super) fn parameters(&self, program: &str, set: &str) -> Option<Vec<(String, String)>> {
         if set == FILE {
             return Some(Vec::new());

@@ -15,6 +15,7 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{error_percent, log_correlation, mean, median};
 use warpshard_lab::verdict::of_magnitudes;
+use warpshard_report::nsight::{STALLS, Stalls};
 use warpshard_report::plot::{Form, Plot, Series};
 
 use classes::{Class, LONG, Spread};
@@ -25,17 +26,6 @@ use timing::{Launch, Taken, Timing};
 const MACHINE: &str = "h100";
 /// A launch whose executed instructions differ by more is a failure, in percent.
 const INSTRUCTIONS: f64 = 2.0;
-/// Reasons of Nsight beside the states of our schedulers that mean the same (docs/counters.md).
-const REASONS: [(&str, &[&str], &[&str]); 8] = [
-    ("memory", &["long_scoreboard"], &["stall_scoreboard_memory"]),
-    ("fixed latency", &["wait", "short_scoreboard", "dispatch_stall"], &["stall_scoreboard_alu"]),
-    ("memory pipe", &["lg_throttle", "mio_throttle"], &["stall_memory_pipeline"]),
-    ("arithmetic pipe", &["math_pipe_throttle"], &["stall_pipeline"]),
-    ("barrier", &["barrier"], &["stall_barrier"]),
-    ("fetch", &["no_instruction", "imc_miss", "branch_resolving"], &["stall_fetch"]),
-    ("drain", &["drain"], &["stall_draining"]),
-    ("issued", &["selected", "not_selected"], &["issued"]),
-];
 
 /// A launch that ran alone, as measured and as simulated.
 struct Compared<'a> {
@@ -189,7 +179,7 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
         series: series.filter(|series| !series.points.is_empty()).collect(),
     });
     output.note(format!("errors are of active cycles; a launch of at least {LONG} is in the headline, others are in class `short`"));
-    output.note("the measured launches that a class has are found by their counters: DRAM, LLC, or issue and tensor pipe at half of their peak or more; latency: none".into());
+    output.note("a launch has the class of what its measured counters show at half of the peak or more: DRAM, LLC, or schedulers and tensor pipe (compute); latency where none is".into());
 }
 
 fn name(program: &str, set: &str, launch: u64) -> String {
@@ -211,12 +201,12 @@ fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
         "median abs cycles",
     ]);
     for (what, rows) in comparisons {
-        let groups =
-            Class::ALL.into_iter().map(|class| (class.name(), Box::new(move |own: Class| own == class) as Box<dyn Fn(Class) -> bool>));
-        let long: (&str, Box<dyn Fn(Class) -> bool>) = ("all but short", Box::new(|own| own != Class::Short));
-        for (class, of) in groups.chain([long]) {
+        // The last group is of all that are in the headline.
+        for group in Class::ALL.into_iter().map(Some).chain([None]) {
+            let of = |class: Class| group.map_or(class != Class::Short, |group| group == class);
             let own: Vec<(&str, u64, u64)> = rows.iter().filter(|row| of(row.0)).map(|row| (row.1.as_str(), row.2.0, row.2.1)).collect();
             let Some(spread) = Spread::of(&own) else { continue };
+            let class = group.map_or("all but short", Class::name);
             let mut cells = vec![(*what).to_owned(), class.to_owned(), own.len().to_string()];
             cells.extend(spread.cells());
             output.row(cells);
@@ -259,7 +249,7 @@ fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
         if own.is_empty() {
             continue;
         }
-        for (reason, nsight, ours) in REASONS {
+        for Stalls { nsight, ours, .. } in STALLS {
             let share = |row: &&Compared<'_>| {
                 let all: f64 = row.measured.stalls.values().sum();
                 let part: f64 = nsight.iter().filter_map(|name| row.measured.stalls.get(*name)).sum();
@@ -275,14 +265,14 @@ fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
             let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
             rows.push(vec![
                 class.name().to_owned(),
-                reason.to_owned(),
                 nsight.join(" + "),
+                ours.join(" + "),
                 cell(mean(own.iter().filter_map(share))),
                 cell(mean(own.iter().filter_map(our_share))),
             ]);
         }
     }
-    let header = ["class", "reason", "Nsight's", "measured, % of warp cycles", "ours, % of scheduler cycles"];
+    let header = ["class", "Nsight's reasons", "ours", "measured, % of warp cycles", "ours, % of scheduler cycles"];
     output.section("What is waited for", "stalls.csv", header.map(str::to_owned).into(), rows);
 }
 

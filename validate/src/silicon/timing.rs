@@ -10,8 +10,8 @@ use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_gpu::occupancy::resident_ctas;
-use warpshard_lab::Task;
 use warpshard_lab::error::TaskError;
+use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, Totals, counter};
 use warpshard_run::Catalogue;
@@ -97,8 +97,8 @@ impl Task for Timing<'_> {
     fn key(&self) -> Result<String, TaskError> {
         let Self { program, parameters, alone, until, .. } = self;
         let machine = self.machine(alone.first().or(until.as_ref()).map_or(STEP, |(_, clock)| *clock))?.provenance.to_toml();
-        let code = crate::sources::sources_of(&self.file())?;
-        Ok(format!("silicon {program} {parameters:?} {alone:?} {until:?} {machine} {code}"))
+        let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
+        Ok(format!("silicon {program} {parameters:?} {alone:?} {until:?} {machine} {code:08x}"))
     }
 
     fn run(&self) -> Result<Taken, TaskError> {

@@ -228,7 +228,11 @@ impl Streams {
             _ => {
                 let waiting = waiting(&self.apps[app], kernel);
                 let arrival = self.arrivals.get(kernel.index()).copied().unwrap_or_default();
-                let _ = if arrival > Cycle(0) { self.arriving.insert((arrival, waiting)) } else { self.eligible.insert(waiting) };
+                if arrival > Cycle(0) {
+                    self.arriving.insert((arrival, waiting));
+                } else {
+                    self.eligible.insert(waiting);
+                }
             }
         }
     }

@@ -40,7 +40,7 @@ fn square(argument: u32, bits: u32) -> u32 {
     let argument = u64::from(argument);
     let mut left_out = 0;
     for i in (0..columns.div_ceil(2)).filter(|i| argument >> i & 1 != 0) {
-        // Bit i with itself, and with the bits above it whose products lie in these columns.
+        // The products of bit i that lie in the columns left out: with itself, and with each bit above it.
         let others = argument & ((1 << (columns - 1 - i)) - 1);
         left_out += (1 << (2 * i)) + (others >> (i + 1) << (2 * i + 2));
     }

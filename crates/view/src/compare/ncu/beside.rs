@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use warpshard_report::nsight::{STALLS, Stalls};
 use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
 
 use super::super::super::RunFolder;
@@ -72,18 +73,6 @@ fn base(name: &str) -> String {
     let end = plain.find(['<', '(']).unwrap_or(plain.len());
     plain[..end].trim().rsplit("::").next().unwrap_or_default().to_owned()
 }
-
-/// Stall reasons of Nsight Compute, and those of ours that come closest.
-const STALLS: &[(&str, &[&str], &[&str])] = &[
-    ("stall shares: selected", &["selected"], &["issued"]),
-    ("stall shares: long_scoreboard", &["long_scoreboard"], &["stall_scoreboard_memory"]),
-    ("stall shares: wait + short_scoreboard", &["wait", "short_scoreboard"], &["stall_scoreboard_alu"]),
-    ("stall shares: lg_throttle + mio_throttle", &["lg_throttle", "mio_throttle"], &["stall_memory_pipeline"]),
-    ("stall shares: math_pipe_throttle + dispatch_stall", &["math_pipe_throttle", "dispatch_stall"], &["stall_pipeline"]),
-    ("stall shares: barrier", &["barrier"], &["stall_barrier"]),
-    ("stall shares: membar", &["membar"], &["stall_fence"]),
-    ("stall shares: no_instruction + branch_resolving", &["no_instruction", "branch_resolving"], &["stall_fetch"]),
-];
 
 impl Beside {
     /// Compares the launches of a run with those of a profile. A launch with a number is that one of the run; others are matched in order, by
@@ -217,9 +206,9 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     let measured_stall = |reason: &str| metric(&format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"));
     let is_stall = |name: &str| name.starts_with("smsp__average_warps_issue_stalled_") && name.ends_with("_per_issue_active.ratio");
     let measured_all: f64 = profiled.metrics.iter().filter(|(name, _)| is_stall(name)).map(|(_, value)| value).sum();
-    let ours_all: f64 = STALLS.iter().flat_map(|(_, _, ours)| *ours).filter_map(|name| counter(name)).sum();
-    for (metric, theirs, ours) in STALLS {
-        let measured: Vec<f64> = theirs.iter().filter_map(|reason| measured_stall(reason)).collect();
+    let ours_all: f64 = STALLS.iter().flat_map(|stalls| stalls.ours).filter_map(|name| counter(name)).sum();
+    for Stalls { metric, nsight, ours } in STALLS {
+        let measured: Vec<f64> = nsight.iter().filter_map(|reason| measured_stall(reason)).collect();
         let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
         let measured = if measured.is_empty() { None } else { share(measured.iter().sum(), measured_all) };
         let ours = counters(ours).and_then(|part| share(part, ours_all));

@@ -1,0 +1,36 @@
+//! Nsight Compute's stall reasons beside the states of our schedulers (`docs/counters.md`).
+
+/// Reasons that mean the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Stalls {
+    /// The metric, as comparisons name it.
+    pub metric: &'static str,
+    /// Nsight's reasons, as in `smsp__average_warps_issue_stalled_REASON_per_issue_active`.
+    pub nsight: &'static [&'static str],
+    /// Our counters of scheduler cycles.
+    pub ours: &'static [&'static str],
+}
+
+/// All of them. Nsight counts every waiting warp, and we give each scheduler cycle one reason, so that only shares can be compared.
+pub const STALLS: &[Stalls] = &[
+    Stalls { metric: "stall shares: selected", nsight: &["selected"], ours: &["issued"] },
+    Stalls { metric: "stall shares: long_scoreboard", nsight: &["long_scoreboard"], ours: &["stall_scoreboard_memory"] },
+    Stalls { metric: "stall shares: wait + short_scoreboard", nsight: &["wait", "short_scoreboard"], ours: &["stall_scoreboard_alu"] },
+    Stalls {
+        metric: "stall shares: lg_throttle + mio_throttle",
+        nsight: &["lg_throttle", "mio_throttle"],
+        ours: &["stall_memory_pipeline"],
+    },
+    Stalls {
+        metric: "stall shares: math_pipe_throttle + dispatch_stall",
+        nsight: &["math_pipe_throttle", "dispatch_stall"],
+        ours: &["stall_pipeline"],
+    },
+    Stalls { metric: "stall shares: barrier", nsight: &["barrier"], ours: &["stall_barrier"] },
+    Stalls { metric: "stall shares: membar", nsight: &["membar"], ours: &["stall_fence"] },
+    Stalls {
+        metric: "stall shares: no_instruction + branch_resolving",
+        nsight: &["no_instruction", "branch_resolving"],
+        ours: &["stall_fetch"],
+    },
+];
