@@ -12,7 +12,7 @@ format() {
 }
 lint() {
     cargo clippy --workspace --all-targets --features "$features" --quiet -- -D warnings
-    cargo clippy --manifest-path python/Cargo.toml --target-dir target --quiet -- -D warnings
+    cargo clippy --manifest-path python/Cargo.toml --features parquet --target-dir target --quiet -- -D warnings
 }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$features" --quiet; }
 # Examples in documents come by themselves: tests/adding builds copies of the tree in the same target folder, which cargo looks at again only when it

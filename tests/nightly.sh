@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is too long for tests/all.sh: programs of the distribution (Slurm, HyperQueue, a browser), a build without features, minutes of fuzzing,
-# a hundred killed runs, and all mutants of the loom models. Prints what each step took.
+# What is too long for tests/all.sh: programs of the distribution (Slurm, HyperQueue, a browser), a build without features, one with all recipes of
+# docs/adding.md applied, minutes of fuzzing, a hundred killed runs, and all mutants of the loom models. Prints what each step took.
 # usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +8,7 @@ source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
 without_features() { cargo clippy --workspace --quiet -- -D warnings; }
+recipes() { WARPSHARD_ADDING=build cargo test --features "$features" --quiet --test adding; }
 # The seed is fixed, so that the same tree is judged alike every night; WARPSHARD_FUZZ_SEED chooses other mutations. A failure prints how to
 # repeat it.
 fuzz() {
@@ -16,6 +17,7 @@ fuzz() {
 }
 
 step "lint without features" without_features
+step "recipes of docs/adding.md" recipes
 step "optional features" env PYTHON="$python" bash tests/features.sh
 step Slurm bash tests/slurm.sh
 step HyperQueue env PYTHON="$python" bash tests/hyperqueue.sh

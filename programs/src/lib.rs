@@ -3,10 +3,38 @@
 //! The sources beside them (`.cu`) are what the listings were compiled from; they are not embedded.
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
 use std::path::{Component, Path};
+use std::sync::OnceLock;
 
-/// The files, each with its path from the root of the project's sources and its text, by path.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+// `FILES`, the files by their paths.
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// The compressed files, one after another.
+static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.lz4"));
+
+/// An embedded file.
+struct File {
+    /// The path from the root of the project's sources.
+    name: &'static str,
+    /// Where its bytes are in `COMPRESSED`.
+    range: Range<usize>,
+    /// Its text, once somebody has asked for it.
+    text: OnceLock<String>,
+}
+
+impl File {
+    const fn new(name: &'static str, range: Range<usize>) -> Self {
+        Self { name, range, text: OnceLock::new() }
+    }
+
+    fn text(&self) -> &str {
+        self.text.get_or_init(|| {
+            let bytes = lz4_flex::decompress_size_prepended(&COMPRESSED[self.range.clone()]);
+            bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).expect("the build compressed a text")
+        })
+    }
+}
 
 /// The text of an embedded file, by a relative path that begins with `programs/`.
 pub fn find(path: &Path) -> Option<&'static str> {
@@ -22,12 +50,12 @@ pub fn find(path: &Path) -> Option<&'static str> {
         }
     }
     let name = parts.join("/");
-    FILES.binary_search_by_key(&name.as_str(), |(known, _)| known).ok().map(|place| FILES[place].1)
+    FILES.binary_search_by_key(&name.as_str(), |file| file.name).ok().map(|index| FILES[index].text())
 }
 
 /// The paths of all embedded files.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name)
+    FILES.iter().map(|file| file.name)
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ fi
 
 rm -rf target/tools/wheels
 if [ -z "${WARPSHARD_BIN:-}" ]; then
-    cargo build --quiet --bin warpshard
+    cargo build --quiet --bin warpshard --features parquet
     WARPSHARD_BIN="$PWD/target/debug/warpshard"
 fi
 [ -x "$WARPSHARD_BIN" ] || { echo "error: WARPSHARD_BIN names no program: $WARPSHARD_BIN" >&2; exit 1; }
-built=$("$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --target-dir target --out target/tools/wheels \
+built=$("$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --features parquet --target-dir target --out target/tools/wheels \
     --interpreter "$tools/bin/python" 2>&1) || { echo "$built"; exit 1; }
 "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall target/tools/wheels/*.whl
 # Not from the folder of the package, so that the installed one is tested and not the sources.

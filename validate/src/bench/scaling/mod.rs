@@ -52,6 +52,13 @@ pub struct ScalingOptions {
 /// When the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     let machine = sizes::load(machine, overrides, &[])?;
+    let cases = CASES.map(|name| sizes::workload(name, machine.gpu.sms).map(|workload| (name, workload)));
+    let cases = cases.into_iter().collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
+    foretell(&machine, cases, options)
+}
+
+/// The study of these cases, each a name and its workload.
+fn foretell(machine: &Machine, cases: Vec<(&'static str, Workload)>, options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
     output.columns(&[
@@ -67,8 +74,8 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &Scali
         "barrier %",
         "exchange %",
     ]);
-    for name in CASES {
-        let case = Case { name, workload: Arc::new(sizes::workload(name, machine.gpu.sms).map_err(StudyError::input)?), machine: &machine };
+    for (name, workload) in cases {
+        let case = Case { name, workload: Arc::new(workload), machine };
         case.foretell(options, &mut output)?;
     }
     output.note(format!(
@@ -378,8 +385,16 @@ mod tests {
     #[test]
     fn a_small_machine_is_recorded_replayed_and_measured() {
         let options = ScalingOptions { threads: vec![1, 2], runs: 1, latency_us: 10.0, barrier_ns: Some(500.0) };
-        let output = run("tiny", &[], &options).unwrap();
-        let rows = CASES.len() * (WORKERS.len() + RANKS.len());
+        let machine = sizes::load("tiny", &[], &[]).unwrap();
+        // The study's own workloads take minutes in a build for tests.
+        let small = |name, parameter: &str, value: &str| {
+            let workload = warpshard_model::builtin(name, 1, &[(parameter.to_owned(), value.to_owned())]).unwrap();
+            (name, workload)
+        };
+        let cases = vec![small("gemm_tiled", "k", "32"), small("stream", "cta_count", "16")];
+        let count = cases.len();
+        let output = foretell(&machine, cases, &options).unwrap();
+        let rows = count * (WORKERS.len() + RANKS.len());
         let speed_ups: Vec<f64> = output.column("speed-up").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(speed_ups.len(), rows);
         let allowed: Vec<f64> = output.column("longest unit allows").unwrap().iter().map(|text| text.parse().unwrap()).collect();
