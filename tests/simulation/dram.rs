@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use warpshard::base::Cycle;
-use warpshard::mem::dram::control::{Access, Controller, Drain, Order, Page, Policy};
+use warpshard::mem::dram::control::{Access, Controller, Drain, Order, Page, Policy, RefreshBanks};
 use warpshard::mem::dram::standard::{Command, Organisation, STANDARDS, Scope, Standard, StandardError, Timing};
 use warpshard::rig::audit::audit;
 use warpshard::rig::dram::{Options, Outcome, run, run_traced};
@@ -252,6 +252,7 @@ proptest! {
         writes in prop_oneof![Just(0.0), Just(1.0), 0.05..0.95f64],
         load in prop_oneof![0.01..1.3f64, Just(1.5)],
         refresh: bool,
+        single: bool,
         closed: bool,
         policy in 0..4usize,
         queues in prop_oneof![Just((64, 64)), (1..40u32, 2..40u32)],
@@ -260,6 +261,7 @@ proptest! {
         let base = [Policy::RAMULATOR2, Policy::RAMULATOR1, Policy::DRAMSIM3, Policy { order: Order::Fcfs, ..Policy::RAMULATOR2 }][policy];
         let policy = Policy {
             refresh,
+            refresh_banks: if single && standard.timing.tRFCpb > 0 { RefreshBanks::Single } else { RefreshBanks::All },
             page: if closed { Page::Closed } else { Page::Open },
             read_queue: queues.0,
             write_queue: queues.1,
@@ -279,9 +281,12 @@ proptest! {
         prop_assert!(columns <= requests);
         if refresh {
             let cycles = commands.last().map_or(0, |issued| issued.at.0);
-            let refreshes = commands.iter().filter(|issued| issued.command == Command::Refresh).count() as u64;
-            let due = cycles / u64::from(standard.timing.tREFI) * u64::from(standard.organisation.pseudo_channels);
-            prop_assert!(refreshes + u64::from(standard.organisation.pseudo_channels) >= due, "{} refreshes, {} due", refreshes, due);
+            let o = &standard.organisation;
+            let (command, at_once) =
+                if policy.refresh_banks == RefreshBanks::Single { (Command::RefreshBank, o.bank_groups * o.banks) } else { (Command::Refresh, 1) };
+            let refreshes = commands.iter().filter(|issued| issued.command == command).count() as u64;
+            let due = cycles / (u64::from(standard.timing.tREFI) / u64::from(at_once)) * u64::from(o.pseudo_channels);
+            prop_assert!(refreshes + u64::from(2 * o.pseudo_channels) >= due, "{} refreshes, {} due", refreshes, due);
         }
     }
 }

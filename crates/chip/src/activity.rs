@@ -47,6 +47,7 @@ fn channel(partition: u16, commands: Log<Issued>, machine: &Machine) -> ChannelA
         khz: clock.0,
         span: device.as_ref().map_or(1, |device| (device.organisation.bank_groups * device.organisation.banks) as u8),
         burst: device.as_ref().map_or((1.0 / per_clock).ceil() as u32, |device| device.timing.tBL),
+        refresh_bank: device.as_ref().map_or(0, |device| device.timing.tRFCpb),
         refresh: device.as_ref().map_or(0, |device| device.timing.tRFC),
         commands: commands.map(command),
     }
@@ -62,5 +63,6 @@ fn event(command: Command) -> BankEvent {
         Command::ReadPrecharge => BankEvent::Read { closes: true },
         Command::WritePrecharge => BankEvent::Write { closes: true },
         Command::Refresh => BankEvent::Refresh,
+        Command::RefreshBank => BankEvent::RefreshBank,
     }
 }

@@ -356,6 +356,14 @@ choices! {
 }
 
 choices! {
+    /// Which banks a refresh takes.
+    DramRefresh {
+        All = "all": "all banks of a pseudo channel at once, every tREFI",
+        Single = "single": "one bank after the other, each every tREFI, while the others work on (JESD238, REFpb)",
+    }
+}
+
+choices! {
     /// What happens to an open row.
     DramPage {
         Open = "open": "it stays open until another row of its bank is requested",

@@ -5,7 +5,7 @@ use warpshard_device::standard::{CommandBus, Organisation, Standard, StandardErr
 use warpshard_protocol::AddressMap;
 
 use super::choices::DramScheduler;
-pub use super::choices::{BankHash, DramPage};
+pub use super::choices::{BankHash, DramPage, DramRefresh};
 
 /// A DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -112,6 +112,8 @@ impl Dram {
                 tRTW: (t.tCL + burst + 2).saturating_sub(t.tWL),
                 tRFC: more.refresh_cycle,
                 tREFI: more.refresh_interval,
+                tRFCpb: 0,
+                tRREFD: 0,
                 activate_clocks: 1,
             },
         };
@@ -174,6 +176,8 @@ pub struct DramControl {
     pub drain_low: u32,
     /// Whether banks are refreshed.
     pub refresh: bool,
+    /// Which banks a refresh takes.
+    pub refresh_banks: DramRefresh,
     /// What the machine's own timing table has beyond GPGPU-Sim's.
     pub own: OwnTiming,
 }

@@ -326,6 +326,14 @@ pub struct Lsu {
     pub ejection_queue: u32,
     /// Bytes of loaded values that reach the registers of a scheduler's warps in a cycle, other than from shared memory; 0 for any number.
     pub return_bytes: u32,
+    /// Sectors under way for loads past the L1 for which another load of the same sector waits; 0 for none.
+    pub merged_loads: u32,
+    /// Sectors of stores that wait for further stores of their warp to the same sector; 0 for none.
+    pub combined_stores: u32,
+    /// How long they wait, in core cycles.
+    pub combine_wait: u32,
+    /// Whether lanes of an atomic that change the same bytes go in one request.
+    pub combine_atomics: bool,
 }
 
 /// L1 data cache.

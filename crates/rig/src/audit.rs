@@ -109,6 +109,11 @@ impl<'a> Replay<'a> {
                     return Err(format!("bank {} is open", bank + open));
                 }
             }
+            Command::RefreshBank => {
+                if let Some(row) = self.rows[bank] {
+                    return Err(format!("row {row} is open"));
+                }
+            }
             Command::Read | Command::Write | Command::ReadPrecharge | Command::WritePrecharge => {
                 if self.rows[bank] != Some(issued.row) {
                     return Err(format!("row {} is wanted, open is {:?}", issued.row, self.rows[bank]));
@@ -123,7 +128,7 @@ impl<'a> Replay<'a> {
 
     /// The data sheet's constraint between two commands.
     fn pair(&self, old: &Issued, new: &Issued) -> Result<(), String> {
-        use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, Write, WritePrecharge};
+        use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, RefreshBank, Write, WritePrecharge};
         let t = &self.standard.timing;
         let mut near = self.near(old.bank, new.bank);
         // A command to all banks applies to each of them.
@@ -157,15 +162,20 @@ impl<'a> Replay<'a> {
             }
             (Activate, Activate) if near.bank => later("tRC", first, t.tRC, second),
             (Activate, Activate) => later("tRRD", first, if near.group { t.tRRDL } else { t.tRRDS }, second),
+            (Activate, RefreshBank) if near.bank => later("tRC", first, t.tRC, second),
+            (Activate, RefreshBank) if near.group => later("tRRDL", first, t.tRRDL, second),
+            (Activate, RefreshBank) => later("tRRDS", first, t.tRRDS, second),
+            (RefreshBank, Activate | RefreshBank) if near.bank => later("tRFCpb", first, t.tRFCpb, second),
+            (RefreshBank, Activate | RefreshBank) => later("tRREFD", first, t.tRREFD, second),
             (Activate, Refresh) => later("tRC", first, t.tRC, second),
             (Activate, b) if near.bank && reads(b) => later("tRCDRD", first, t.tRCDRD, second),
             (Activate, b) if near.bank && writes(b) => later("tRCDWR", first, t.tRCDWR, second),
             (Activate, Precharge | PrechargeAll) if near.bank => later("tRAS", first, t.tRAS, second),
-            (Precharge | PrechargeAll, Activate | Refresh) if near.bank => later("tRP", first, t.tRP, second),
+            (Precharge | PrechargeAll, Activate | Refresh | RefreshBank) if near.bank => later("tRP", first, t.tRP, second),
             (Read, Precharge | PrechargeAll) if near.bank => later("tRTP", first, t.tRTP, second),
             (Write, Precharge | PrechargeAll) if near.bank => later("tWR", written, t.tWR, second),
-            (ReadPrecharge, Activate | Refresh) if near.bank => later("tRTP + tRP", first, t.tRTP + t.tRP, second),
-            (WritePrecharge, Activate | Refresh) if near.bank => later("tWR + tRP", written, t.tWR + t.tRP, second),
+            (ReadPrecharge, Activate | Refresh | RefreshBank) if near.bank => later("tRTP + tRP", first, t.tRTP + t.tRP, second),
+            (WritePrecharge, Activate | Refresh | RefreshBank) if near.bank => later("tWR + tRP", written, t.tWR + t.tRP, second),
             (Precharge | PrechargeAll, Precharge | PrechargeAll) => later("tPPD", first, t.tPPD, second),
             (Refresh, _) => later("tRFC", first, t.tRFC, second),
             _ => Ok(()),

@@ -130,6 +130,8 @@ pub struct ChannelActivity {
     pub burst: u32,
     /// Command clocks of a refresh; 0 where there is none.
     pub refresh: u32,
+    /// Command clocks of the refresh of one bank; 0 where there is none.
+    pub refresh_bank: u32,
     /// Commands, by cycle.
     pub commands: Log<BankCommand>,
 }
@@ -168,6 +170,8 @@ pub enum BankEvent {
     },
     /// Refreshes the banks of a pseudo channel.
     Refresh,
+    /// Refreshes one bank.
+    RefreshBank,
 }
 
 /// A bounded list of events: the first ones from a cycle on.

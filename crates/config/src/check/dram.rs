@@ -2,7 +2,7 @@
 
 use warpshard_device::mapping::Mapping;
 
-use super::super::dram::DramControl;
+use super::super::dram::{DramControl, DramRefresh};
 use super::super::machine::{Dram, Machine};
 use super::checker::Checker;
 
@@ -73,6 +73,12 @@ fn queues(control: &DramControl, checker: &mut Checker<'_>) {
 /// Whether the device exists at the machine's clock.
 fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) -> bool {
     let (mem, clock) = (&machine.mem, machine.clocks.dram);
+    checker.require(
+        control.refresh_banks == DramRefresh::All || control.standard.is_some_and(|standard| standard.timing.tRFCpb > 0),
+        &["mem.dram.refresh_banks", "mem.dram.standard"],
+        || "`mem.dram.refresh_banks` is \"single\", but the device has no refresh of one bank".to_owned(),
+        || "mem.dram.refresh_banks = \"all\", or mem.dram.standard = \"hbm3-5600\", whose table has tRFCpb".to_owned(),
+    );
     if let Some(standard) = control.standard {
         let fits = standard.at(clock).is_ok();
         checker.require(

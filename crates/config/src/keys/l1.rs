@@ -37,6 +37,33 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.gpu.sm.lsu.return_bytes
     )
     .default("0"),
+    key!(
+        "gpu.sm.lsu.merged_loads",
+        Kind::Count(0, 8192),
+        "Sectors under way for loads past the L1 for which another load of the SM waits, rather than ask again: a request serves two loads; 0 for none.",
+        |m| m.gpu.sm.lsu.merged_loads
+    )
+    .default("0"),
+    key!(
+        "gpu.sm.lsu.combined_stores",
+        Kind::Count(0, 1024),
+        "Sectors of stores that the L1 passes on which wait for further stores of their warp to the same sector; 0 for none.",
+        |m| m.gpu.sm.lsu.combined_stores
+    )
+    .default("0"),
+    key!("gpu.sm.lsu.combine_wait", Kind::Cycles("core", 1, 4096), "How long such a sector waits, unless others need its place.", |m| m
+        .gpu
+        .sm
+        .lsu
+        .combine_wait)
+    .default("32"),
+    key!(
+        "gpu.sm.lsu.combine_atomics",
+        Kind::Flag,
+        "Whether lanes of an atomic or reduction that change the same bytes go in one request, rather than one after the other.",
+        |m| m.gpu.sm.lsu.combine_atomics
+    )
+    .default("false"),
     key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
     key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
         .option("-gpgpu_l1_latency"),

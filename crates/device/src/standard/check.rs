@@ -33,6 +33,12 @@ pub(super) fn check(standard: &Standard) -> Result<(), StandardError> {
         ("tRTW", t.tRTW, (t.tCL + t.tBL).saturating_sub(t.tCWL), "written data follows read data on the bus (tCL + tBL - tCWL)"),
         ("tCWL + tBL + tWTRS", t.tCWL + t.tBL + t.tWTRS + t.tCL, t.tCWL + t.tBL, "read data follows written data on the bus"),
         ("tREFI", t.tREFI, refresh_apart, "a refresh ends before the next one (tRFC + tRC)"),
+        (
+            "tREFI",
+            t.tREFI,
+            if t.tRFCpb == 0 { 0 } else { 2 * (t.tRFCpb + t.tRC) },
+            "a refresh of one bank ends long before its next one (tRFCpb + tRC)",
+        ),
         ("tRP", t.tRP + 1, t.activate_clocks, "an activate's clocks fit into tRP"),
         ("activate_clocks", t.activate_clocks, 1, "an activate takes a clock"),
     ];

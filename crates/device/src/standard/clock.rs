@@ -58,6 +58,8 @@ impl Standard {
             // The bus turnaround is a number of clocks between the end of one burst and the start of the next.
             tRTW: (cl + t.tBL).saturating_sub(cwl) + turn,
             tRFC: up(t.tRFC),
+            tRFCpb: up(t.tRFCpb),
+            tRREFD: up(t.tRREFD),
             // Rounded down: rows lose their data when a refresh is late.
             tREFI: (u64::from(t.tREFI) * grade / CYCLE) as u32,
             ..t

@@ -33,6 +33,8 @@ pub(super) const DDR4_2400R: Standard = Standard {
         tRTW: 10,
         tRFC: 313,
         tREFI: 9360,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };

@@ -33,6 +33,8 @@ pub(super) const GDDR5_6000: Standard = Standard {
         tRTW: 17,
         tRFC: 525,
         tREFI: 2850,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };
@@ -68,6 +70,8 @@ pub(super) const GDDR5_6G: Standard = Standard {
         tRTW: 20,
         tRFC: 74,
         tREFI: 3800,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };
@@ -103,6 +107,8 @@ pub(super) const GDDR5_FERMI: Standard = Standard {
         tRTW: 12,
         tRFC: 61,
         tREFI: 1756,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };
@@ -138,6 +144,8 @@ pub(super) const GDDR5_1600: Standard = Standard {
         tRTW: 12,
         tRFC: 52,
         tREFI: 1520,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };

@@ -33,6 +33,8 @@ pub(super) const GDDR6_14G: Standard = Standard {
         tRTW: 25,
         tRFC: 211,
         tREFI: 3333,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 1,
     },
 };

@@ -33,6 +33,8 @@ pub(super) const HBM2_2000: Standard = Standard {
         tRTW: 13,
         tRFC: 260,
         tREFI: 3900,
+        tRFCpb: 0,
+        tRREFD: 0,
         activate_clocks: 2,
     },
 };

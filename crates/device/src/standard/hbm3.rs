@@ -4,11 +4,11 @@ use super::{CommandBus, Organisation, Standard, Timing};
 
 /// HBM3 of 5.6 Gb/s per pin, 8 Gb per channel: two pseudo channels of 32 bits with one controller.
 ///
-/// The clock is that of commands, a quarter of the data rate. Refresh is of all banks; the standard's refresh of single banks is not modelled.
+/// The clock is that of commands, a quarter of the data rate. A refresh of one bank takes 160 ns, and 8 ns lie between those of two banks.
 pub(super) const HBM3_5600: Standard = Standard {
     name: "hbm3-5600",
     summary: "HBM3 5.6 Gb/s, two pseudo channels of 32 bits, 32 banks, split command bus",
-    source: "Ramulator 2.1, python/ramulator/dram/hbm3.py, presets HBM3_8Gb and HBM3_5600Mbps; activates and refresh as it derives them",
+    source: "Ramulator 2.1, python/ramulator/dram/hbm3.py, presets HBM3_8Gb and HBM3_5600Mbps; activates and refresh as it derives them; refresh of single banks: Ramulator 2.0, src/dram/impl/HBM3.cpp, nRFCSB and nRREFD of HBM3_2Gbps",
     clock_ps: 714,
     organisation: Organisation { pseudo_channels: 2, bank_groups: 4, banks: 4, rows: 32768, columns: 32, burst_bytes: 32 },
     bus: CommandBus::Split,
@@ -35,6 +35,8 @@ pub(super) const HBM3_5600: Standard = Standard {
         tRTW: 18,
         tRFC: 491,
         tREFI: 5463,
+        tRFCpb: 225,
+        tRREFD: 12,
         activate_clocks: 2,
     },
 };

@@ -24,11 +24,13 @@ pub enum Command {
     WritePrecharge,
     /// Refreshes all banks of a pseudo channel.
     Refresh,
+    /// Refreshes one bank, while the others work on.
+    RefreshBank,
 }
 
 impl Command {
     /// How many commands there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
     /// Whether it moves data; the others are row commands.
     pub const fn is_column(self) -> bool {
@@ -70,7 +72,7 @@ pub struct Rule {
     pub window: u32,
 }
 
-use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, Write, WritePrecharge};
+use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, RefreshBank, Write, WritePrecharge};
 use Scope::{Bank, BankGroup, Channel, PseudoChannel};
 
 const READS: &[Command] = &[Read, ReadPrecharge];
@@ -121,6 +123,22 @@ pub(super) fn rules(t: &Timing) -> Vec<Rule> {
         rule(Bank, &[ReadPrecharge], &[Activate], to_activate(t.tRTP + t.tRP)),
         rule(Bank, &[WritePrecharge], &[Activate], to_activate(written + t.tWR + t.tRP)),
     ];
+    if t.tRFCpb > 0 {
+        rules.extend([
+            rule(Channel, &[Activate], &[RefreshBank], if t.activate_clocks > 1 { t.activate_clocks } else { 0 }),
+            rule(PseudoChannel, &[Activate], &[RefreshBank], after_activate(t.tRRDS)),
+            rule(PseudoChannel, &[RefreshBank], &[RefreshBank], t.tRREFD),
+            rule(PseudoChannel, &[RefreshBank], &[Activate], to_activate(t.tRREFD)),
+            rule(PseudoChannel, &[PrechargeAll], &[RefreshBank], t.tRP),
+            rule(BankGroup, &[Activate], &[RefreshBank], after_activate(t.tRRDL)),
+            rule(Bank, &[Activate], &[RefreshBank], after_activate(t.tRC)),
+            rule(Bank, &[Precharge], &[RefreshBank], t.tRP),
+            rule(Bank, &[ReadPrecharge], &[RefreshBank], t.tRTP + t.tRP),
+            rule(Bank, &[WritePrecharge], &[RefreshBank], written + t.tWR + t.tRP),
+            rule(Bank, &[RefreshBank], &[Activate], to_activate(t.tRFCpb)),
+            rule(Bank, &[RefreshBank], &[RefreshBank], t.tRFCpb),
+        ]);
+    }
     rules.retain(|rule| rule.cycles > 0);
     rules
 }

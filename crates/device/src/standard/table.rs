@@ -86,6 +86,10 @@ pub struct Timing {
     pub tRFC: u32,
     /// Mean interval of all-bank refreshes.
     pub tREFI: u32,
+    /// Refresh of one bank to the next command of that bank; 0 where the device refreshes all banks at once only.
+    pub tRFCpb: u32,
+    /// Refresh of one bank to the refresh or activate of another.
+    pub tRREFD: u32,
     /// Clocks that an activate takes on the command bus; what follows it counts from its last clock.
     pub activate_clocks: u32,
 }

@@ -61,6 +61,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
         drain: Drain::Marks { above: (share(control.drain_high) / 100) as u32, below: share(control.drain_low).div_ceil(100) as u32 },
         page: control.page,
         refresh: control.refresh,
+        refresh_banks: control.refresh_banks,
         ..Policy::RAMULATOR2
     }
 }

@@ -148,10 +148,12 @@ fn banks(channel: &ChannelActivity, parent: u64, run: &RunFolder, end: u64, writ
                     bank.close(at + bank.burst, writer);
                 }
             }
-            BankEvent::Refresh => {
-                for bank in &mut banks[all] {
+            BankEvent::Refresh | BankEvent::RefreshBank => {
+                let (refreshed, clocks) =
+                    if what == BankEvent::Refresh { (all, channel.refresh) } else { (first..first + 1, channel.refresh_bank) };
+                for bank in &mut banks[refreshed] {
                     bank.close(at, writer);
-                    let span = (at as f64 * scale, (at + u64::from(channel.refresh.max(1))) as f64 * scale);
+                    let span = (at as f64 * scale, (at + u64::from(clocks.max(1))) as f64 * scale);
                     writer.slice(bank.track, span, "refresh", Vec::new());
                 }
             }

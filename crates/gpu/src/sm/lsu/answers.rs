@@ -56,7 +56,7 @@ impl Lsu {
         let l1 = self.l1.as_ref().is_some_and(L1::has_ready);
         let waiting = u32::from(shared) << SHARED
             | u32::from(texture) << TEXTURE
-            | u32::from(self.bypassed.is_some()) << BYPASS
+            | u32::from(self.bypassed.is_some() || self.flights.has_landed()) << BYPASS
             | u32::from(l1) << FROM_L1;
         if waiting == 0 {
             return;
@@ -92,10 +92,22 @@ impl Lsu {
     }
 
     fn answer_from_bypass(&mut self, core: &mut Core) {
-        let Some(Bypassed { load, lanes, sectors }) = self.bypassed.take() else { return };
-        self.elsewhere &= !(1 << BYPASS);
+        let Some(Bypassed { load, lanes, sectors }) = self.bypassed.take() else {
+            self.answer = self.flights.next_landed().map(|load| Answer::Parts { load, parts: 1 });
+            self.end_bypass();
+            return;
+        };
+        self.end_bypass();
         core.atomics_done(usize::from(self.loads.get(load).warp), lanes);
         self.answer = Some(Answer::Parts { load, parts: sectors.count() as u16 });
+    }
+
+    /// Nothing more is to be answered from past the L1, if that is so.
+    #[inline]
+    fn end_bypass(&mut self) {
+        if self.bypassed.is_none() && !self.flights.has_landed() {
+            self.elsewhere &= !(1 << BYPASS);
+        }
     }
 
     #[inline]
@@ -144,6 +156,9 @@ impl Lsu {
             Token::PastL1 { load, lanes } => {
                 self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });
                 self.elsewhere |= 1 << BYPASS;
+                if lanes == 0 {
+                    self.flights.land(reply.addr);
+                }
             }
         }
         true

@@ -70,7 +70,9 @@ impl Lsu {
     /// Determines when the unit does more than try again, `now` or later, if nothing comes from outside, and what waits until then.
     #[inline]
     pub(super) fn look_ahead(&mut self, now: Cycle) {
-        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
+        let can_send = self.net.can_send();
+        let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
+        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send)).min(stores);
         self.next = now;
         if self.answer.is_none() & (l1 > now) {
             let hold = self.hold(now);
@@ -100,7 +102,7 @@ impl Lsu {
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
     fn answer_from_elsewhere_at(&self, now: Cycle) -> Cycle {
-        if self.bypassed.is_some() {
+        if self.bypassed.is_some() || self.flights.has_landed() {
             return now;
         }
         let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);

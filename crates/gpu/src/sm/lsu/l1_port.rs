@@ -1,6 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use warpshard_mem::cache::{Answer, DownKind, Outcome, Status};
+use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
 
@@ -18,8 +18,15 @@ impl Lsu {
     /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
     #[inline]
     pub(super) fn l1_cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
-        let Some(l1) = &mut self.l1 else { return };
-        if l1.queued() > 0 {
+        if self.l1.is_none() {
+            return;
+        }
+        if self.net.can_send()
+            && let Some(down) = self.stores.pop(core.now)
+        {
+            self.send_write(&down, core, out);
+        }
+        if self.l1.as_ref().is_some_and(|l1| l1.queued() > 0) {
             if self.net.can_send() {
                 self.send_down(core, observers, out);
             } else {
@@ -33,6 +40,15 @@ impl Lsu {
     #[inline]
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
+        if down.kind == DownKind::Write && !self.stores.is_absent() {
+            // There is room: a full buffer let its oldest sector go before.
+            if self.stores.push(down, core.now)
+                && let Requester::Store { warp, generation, .. } = Requester::decode(down.token)
+            {
+                core.stores_done(usize::from(warp), generation, down.sectors.count());
+            }
+            return;
+        }
         let requester = Requester::decode(down.token);
         let (op, token) = match down.kind {
             DownKind::Fetch { entry } => (MemOp::Read, Token::Fetch { entry }),
@@ -47,6 +63,13 @@ impl Lsu {
             Requester::Store { kernel, .. } | Requester::Prefetch { kernel } => kernel,
         };
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
+    }
+
+    /// Sends a write that waited for others; there is a credit.
+    fn send_write(&mut self, down: &Down, core: &mut Core, out: &mut Outbox) {
+        if let requester @ Requester::Store { kernel, .. } = Requester::decode(down.token) {
+            self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
+        }
     }
 
     /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.

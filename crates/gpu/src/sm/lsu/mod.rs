@@ -12,6 +12,7 @@ mod entry;
 mod l1_port;
 mod loads;
 mod local;
+mod merge;
 mod shared;
 mod squash;
 mod token;
@@ -39,6 +40,7 @@ use super::writeback::Wheel;
 use blocked::Waits;
 use contexts::{Contexts, Part};
 use loads::Loads;
+use merge::{Flights, StoreBuffer};
 use token::Token;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -121,6 +123,8 @@ pub(super) struct Lsu {
     shared_pipe: VecDeque<(Cycle, SharedAnswer)>,
     shared_latency: u64,
     bypassed: Option<Bypassed>,
+    flights: Flights,
+    stores: StoreBuffer,
     loads: Loads,
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
@@ -150,6 +154,8 @@ impl Lsu {
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
+            flights: Flights::new(spec.lsu.merged_loads),
+            stores: StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait),
             loads: Loads::new(spec.lsu.return_bytes, spec.schedulers),
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),

@@ -61,6 +61,9 @@ impl Lsu {
         let token = match entry.work {
             Work::Load(slot) => {
                 let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };
+                if entry.op == MemOp::Read && access.sectors.count() == 1 && self.flights.join(access.addr, slot) {
+                    return;
+                }
                 Token::PastL1 { load: slot, lanes }
             }
             _ => {

@@ -193,6 +193,56 @@ fn atomics_on_one_address_send_a_packet_per_lane_and_hold_their_warp() {
 }
 
 #[test]
+fn loads_past_the_l1_of_a_sector_under_way_send_no_request_of_their_own() {
+    let requests = |places: u32| {
+        let mut machine = test_machine();
+        machine.gpu.sm.lsu.merged_loads = places;
+        let mut program = Program::new(4);
+        for warp in 0..4 {
+            let mut inst = load(1, &[]);
+            inst.mem = inst.mem.map(|mem| MemInst { cache: CachePolicy::Global, ..mem });
+            program.access(warp, inst, FULL, &lanes(0x10000, 4));
+        }
+        program.all(op(OpClass::Sp, 2, &[1]));
+        let mut bench = Bench::single(&machine, 128, program.exit());
+        bench.issues();
+        (bench.requests().len(), bench.kernel().l1_bypasses)
+    };
+    assert_eq!([0, 64].map(requests), [(16, 16), (8, 16)]);
+}
+
+#[test]
+fn stores_of_a_warp_to_parts_of_a_sector_leave_as_one() {
+    let writes = |places: u32| {
+        let mut machine = test_machine();
+        (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
+        let mut program = Program::new(1);
+        for word in 0..4 {
+            program.access(0, store(&[1]), FULL, &lanes(0x10000 + 4 * word, 32));
+        }
+        let mut bench = Bench::single(&machine, 32, program.exit());
+        bench.issues();
+        let requests = bench.requests();
+        let bytes = requests.iter().map(|(_, packet)| packet.bytes.count_ones()).sum::<u32>();
+        (requests.len(), bytes)
+    };
+    assert_eq!([0, 64].map(writes), [(128, 4 * 128), (32, 4 * 128)]);
+}
+
+#[test]
+fn atomics_on_one_address_send_one_packet_where_the_machine_combines_them() {
+    let mut machine = test_machine();
+    machine.gpu.sm.lsu.combine_atomics = true;
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Reduction, MemSpace::Global, NO_REGISTER, &[1, 2]), FULL, &lanes(0x10000, 0));
+    program.all(op(OpClass::Sp, 7, &[]));
+    let mut bench = Bench::single(&machine, 32, program.exit());
+    let issues = bench.issues();
+    assert_eq!(bench.requests().len(), 1);
+    assert_eq!(issues[1] - issues[0], 4 + 100 + 2);
+}
+
+#[test]
 fn a_fence_waits_for_the_registers_of_its_warp() {
     let issues = issues(|program| {
         program.access(0, load(1, &[2]), LaneMask(1), &[0x10000]);

@@ -67,6 +67,11 @@ pub(super) fn machines() -> Vec<Machine> {
     sm.fetch.warps_per_cycle = 1;
     sm.l1.latency = 1;
     sm.l1.banks = 1;
+    let mut merging = test_machine();
+    merging.gpu.sm.lsu.merged_loads = 4;
+    merging.gpu.sm.lsu.combined_stores = 3;
+    merging.gpu.sm.lsu.combine_wait = 20;
+    merging.gpu.sm.lsu.combine_atomics = true;
     let two_level = |order| {
         let mut machine = test_machine();
         machine.gpu.sm.order = order;
@@ -90,7 +95,7 @@ pub(super) fn machines() -> Vec<Machine> {
     let textured = [textured(fermi.clone(), 6, 2, 4), textured(gto.clone(), 5, 4, 3)];
     let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
     let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
-    [volta, gto, fermi, phase, losing_volta, losing_fermi].into_iter().chain(orders).chain(textured).collect()
+    [volta, gto, fermi, phase, merging, losing_volta, losing_fermi].into_iter().chain(orders).chain(textured).collect()
 }
 
 type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>);

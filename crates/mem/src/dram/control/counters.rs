@@ -12,6 +12,7 @@ counters! {
         precharges_all: "commands", "Precharge commands to all banks.";
         auto_precharges: "commands", "Read and write commands that closed their row.";
         refreshes: "commands", "Refreshes of all banks.";
+        bank_refreshes: "commands", "Refreshes of one bank.";
         row_hits: "requests", "Requests whose row was open when they got their first command.";
         row_misses: "requests", "Requests whose bank had no open row when they got their first command.";
         row_conflicts: "requests", "Requests whose bank had another row open when they got their first command.";

@@ -76,6 +76,14 @@ impl Controller {
         }
     }
 
+    /// Refreshes one bank.
+    pub(super) fn issue_refresh_bank(&mut self, now: u64, bank: usize) {
+        self.note(now, Command::RefreshBank, bank, 0);
+        self.timers.issue_bank(bank, Command::RefreshBank, now);
+        self.counters.bank_refreshes += 1;
+        self.owed &= !(1 << bank);
+    }
+
     /// Closes the row of one bank for a refresh.
     pub(super) fn issue_close(&mut self, now: u64, bank: usize) {
         self.note(now, Command::Precharge, bank, 0);

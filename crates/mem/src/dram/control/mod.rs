@@ -33,6 +33,7 @@ pub use counters::{BankCounters, ControlCounters};
 pub use policy::{Drain, Policy};
 pub use refresh::RefreshClose;
 pub use warpshard_config::dram::DramPage as Page;
+pub use warpshard_config::dram::DramRefresh as RefreshBanks;
 pub use warpshard_config::machine::DramScheduler as Order;
 
 /// What a requester wants of a channel.
@@ -102,6 +103,10 @@ pub struct Controller {
     /// Pseudo channels that wait for their refresh, and the next cycle in which all ask for one.
     refreshing: VecDeque<u32>,
     next_refresh: u64,
+    /// The interval, the bank of each pseudo channel that is refreshed next where each has its own turn, and the banks whose turn came.
+    refresh_interval: u64,
+    next_bank: u32,
+    owed: u64,
     orders: u64,
     promotions: u64,
     /// Reads whose data is under way, in the order of their commands.
@@ -124,6 +129,9 @@ impl Controller {
         let banks = o.all_banks();
         assert!((1..=64).contains(&banks), "a DRAM channel of {banks} banks");
         let refresh = policy.refresh && standard.timing.tREFI > 0;
+        let parts = if policy.refresh_banks == RefreshBanks::Single { o.bank_groups * o.banks } else { 1 };
+        let refresh_interval = (u64::from(standard.timing.tREFI) / u64::from(parts)).max(1);
+        let first_refresh = if refresh { refresh_interval } else { u64::MAX };
         Self {
             policy,
             bus: standard.bus,
@@ -141,12 +149,15 @@ impl Controller {
             opened: vec![(Entry::default(), 0); banks as usize].into(),
             active: 0,
             refreshing: VecDeque::with_capacity(8),
-            next_refresh: if refresh { u64::from(standard.timing.tREFI) } else { u64::MAX },
+            next_refresh: first_refresh,
+            refresh_interval,
+            next_bank: 0,
+            owed: 0,
             orders: 0,
             promotions: 0,
             moving: VecDeque::with_capacity(64),
             done: VecDeque::with_capacity(16),
-            wake: if refresh { u64::from(standard.timing.tREFI) } else { u64::MAX },
+            wake: first_refresh,
             counters: ControlCounters::default(),
             bank_counters: vec![BankCounters::default(); banks as usize].into(),
             read_latency: Latencies::default(),
@@ -260,8 +271,14 @@ impl Controller {
         }
         if now >= self.next_refresh {
             debug_assert_eq!(now, self.next_refresh, "a refresh is asked for late");
-            self.next_refresh += u64::from(self.timing.tREFI);
-            self.refreshing.extend(0..self.pseudo_channels);
+            self.next_refresh += self.refresh_interval;
+            match self.policy.refresh_banks {
+                RefreshBanks::All => self.refreshing.extend(0..self.pseudo_channels),
+                RefreshBanks::Single => {
+                    self.owed |= (0..self.pseudo_channels).fold(0, |owed, part| owed | 1 << (part * self.span + self.next_bank));
+                    self.next_bank = (self.next_bank + 1) % self.span;
+                }
+            }
         }
         let (issued, next) = match self.bus {
             CommandBus::Shared => self.slot(now, true, true),

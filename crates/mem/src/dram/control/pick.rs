@@ -26,6 +26,9 @@ impl Controller {
             // Requests that have opened their row still get their column command; nothing else starts before the refresh.
             return (rows && self.pick_refresh(now, pseudo_channel, &mut next), next);
         }
+        if rows && self.owed != 0 && self.pick_owed(now, &mut next) {
+            return (true, 0);
+        }
         self.choose_direction();
         match self.pick_waiting(now, columns, rows, &mut next) {
             Some(Candidate { bank, command, place, .. }) => {
@@ -69,6 +72,28 @@ impl Controller {
             Step::CloseAll => self.pick_wide(now, pseudo_channel, Command::PrechargeAll, next),
             Step::CloseOneOf(banks) => self.pick_close(now, banks, next),
         }
+    }
+
+    /// The next command towards the refresh of a bank whose turn has come: its row is closed when no request needs it any more. Other banks work on.
+    fn pick_owed(&mut self, now: u64, next: &mut u64) -> bool {
+        let mut left = self.owed & !self.active;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let open = self.open >> bank & 1 != 0;
+            let ready = self.timers.bank_ready(bank, if open { Command::Precharge } else { Command::RefreshBank });
+            if ready > now {
+                *next = (*next).min(ready);
+                continue;
+            }
+            if open {
+                self.issue_close(now, bank);
+            } else {
+                self.issue_refresh_bank(now, bank);
+            }
+            return true;
+        }
+        false
     }
 
     /// A command to all banks of a pseudo channel, if the timing allows it.
@@ -139,7 +164,7 @@ impl Controller {
                 search.look(pseudo_channel, queue.hits & banks, column(self.writing));
             }
             if rows {
-                search.look(pseudo_channel, queue.banks & banks & !self.open, Command::Activate);
+                search.look(pseudo_channel, queue.banks & banks & !self.open & !self.owed, Command::Activate);
                 search.look(pseudo_channel, queue.misses & banks & self.open & !self.active, Command::Precharge);
             }
         }

@@ -1,6 +1,6 @@
 //! The parameters of a controller: order, queues, draining of writes, pages, refresh.
 
-use super::{Order, Page, RefreshClose};
+use super::{Order, Page, RefreshBanks, RefreshClose};
 
 /// When waiting writes are drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -45,6 +45,9 @@ pub struct Policy {
     pub page: Page,
     /// Whether banks are refreshed.
     pub refresh: bool,
+    /// Which banks a refresh takes.
+    #[state(fixed)]
+    pub refresh_banks: RefreshBanks,
     /// How open rows are closed for a refresh.
     pub refresh_close: RefreshClose,
 }
@@ -62,6 +65,7 @@ impl Policy {
         posted_writes: false,
         page: Page::Open,
         refresh: true,
+        refresh_banks: RefreshBanks::All,
         refresh_close: RefreshClose::AllBanks,
     };
 

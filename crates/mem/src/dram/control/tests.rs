@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use warpshard_base::Cycle;
 
 use super::*;
-use crate::dram::standard::STANDARDS;
+use crate::dram::standard::{STANDARDS, Standard};
 
 /// Pushes each access as early as it may, ticks every cycle or only where something happens, and returns what finished.
 fn play(controller: &mut Controller, load: &[(u64, Access)], every: bool) -> Vec<Done> {
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn cycles_in_which_nothing_happens_may_be_left_out(
         device in 0..STANDARDS.len(),
-        kind in 0..6usize,
+        kind in 0..7usize,
         refresh: bool,
         load in prop::collection::vec((0u64..30, 0u8..64, 0u32..3, 0u32..4, prop::bool::weighted(0.4)), 1..200),
     ) {
@@ -49,6 +49,7 @@ proptest! {
             Policy { page: Page::Closed, ..Policy::RAMULATOR2 },
             Policy { age_cap: Some(60), ..Policy::RAMULATOR2 },
             Policy { age_cap: Some(20), page: Page::Closed, ..Policy::RAMULATOR1 },
+            Policy { refresh_banks: RefreshBanks::Single, ..Policy::RAMULATOR2 },
             Policy { order: Order::Fcfs, write_queue: 4, read_queue: 3, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 },
         ][kind];
         let policy = Policy { refresh, ..base };
@@ -73,4 +74,35 @@ proptest! {
         prop_assert_eq!(counters.reads + counters.writes + counters.forwarded + counters.coalesced, load.len() as u64);
         prop_assert_eq!(counters.row_hits + counters.row_misses + counters.row_conflicts, counters.reads + counters.writes);
     }
+}
+
+/// Cycles that reads of whole rows of all banks of a device of HBM3 take, over several refresh intervals.
+fn stream(refresh_banks: RefreshBanks) -> (u64, ControlCounters) {
+    let standard = Standard::named("hbm3-5600").unwrap();
+    let mut controller = Controller::new(standard, Policy { refresh_banks, ..Policy::RAMULATOR2 });
+    let (banks, columns) = (standard.organisation.all_banks(), standard.organisation.columns);
+    let (mut now, mut next, mut done) = (0, 0, 0);
+    let total = 20_000;
+    while done < total {
+        let access = |i: u32| {
+            let (bank, column, row) = (i % banks, i / banks % columns, i / banks / columns);
+            // Neighbours lie in different pseudo channels and bank groups.
+            Access { bank: (bank % 8 * 4 + bank / 8) as u8, row, column, write: false, token: i }
+        };
+        while next < total && controller.push(Cycle(now), access(next)) {
+            next += 1;
+        }
+        now += 1;
+        controller.tick(Cycle(now));
+        done += std::iter::from_fn(|| controller.pop_done()).count() as u32;
+    }
+    (now, controller.counters().clone())
+}
+
+#[test]
+fn a_stream_loses_less_to_refreshes_of_single_banks_than_to_those_of_all() {
+    let ((all, of_all), (single, of_one)) = (stream(RefreshBanks::All), stream(RefreshBanks::Single));
+    assert!(of_all.refreshes > 0 && of_all.bank_refreshes == 0, "{of_all:?}");
+    assert!(of_one.bank_refreshes > 0 && of_one.refreshes == 0, "{of_one:?}");
+    assert!(single * 100 < all * 97, "{single} cycles, {all} with refreshes of all banks");
 }

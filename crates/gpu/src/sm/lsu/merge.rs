@@ -1,0 +1,219 @@
+//! Requests of the SM for the same sector that become one: loads past the L1, which wait for one under way, and stores, which wait for each other.
+//!
+//! In: sectors that loads past the L1 want, and sectors of stores that the L1 passes on. Out: whether a request has to leave, and the loads
+//! that an answer is for. Invariants: a load waits for a sector only while a request for it is under way; a sector of stores belongs to
+//! one warp, whose stores are answered at once but for the last request, which the LLC answers.
+
+use std::collections::VecDeque;
+
+use warpshard_base::{Addr, Cycle, SECTOR_BYTES};
+use warpshard_mem::cache::Down;
+
+/// No sector, no follower.
+const NONE: u16 = u16::MAX;
+
+/// A place for a sector under way.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Flight {
+    /// The sector, and whether one is there.
+    addr: Addr,
+    taken: bool,
+    /// Whether a load joined the request that left last.
+    shared: bool,
+    /// The load that joined last.
+    last: u16,
+}
+
+/// Sectors under way for loads past the L1, each at the place that its address chooses, and the loads that joined.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Flights {
+    places: Box<[Flight]>,
+    /// Loads that joined, each with the one before it.
+    joined: Vec<(u16, u16)>,
+    free: Vec<u16>,
+    /// Loads whose sector came.
+    landed: VecDeque<u16>,
+}
+
+impl Flights {
+    /// So many places.
+    pub(super) fn new(places: u32) -> Self {
+        let none = Flight { addr: Addr(0), taken: false, shared: false, last: NONE };
+        Self { places: vec![none; places as usize].into(), joined: Vec::new(), free: Vec::new(), landed: VecDeque::new() }
+    }
+
+    /// A load wants a sector. Returns whether it waits for a request that is under way and that no other load joined; else its own request leaves now.
+    #[inline]
+    pub(super) fn join(&mut self, addr: Addr, load: u16) -> bool {
+        let Some(place) = self.place(addr) else { return false };
+        let flight = &mut self.places[place];
+        if !flight.taken {
+            *flight = Flight { addr, taken: true, shared: false, last: NONE };
+            return false;
+        }
+        if flight.addr != addr {
+            return false;
+        }
+        if std::mem::replace(&mut flight.shared, false) {
+            // A request serves two loads; this one's own leaves, and the next may join it.
+            return false;
+        }
+        let entry = (load, flight.last);
+        flight.last = match self.free.pop() {
+            Some(number) => {
+                self.joined[usize::from(number)] = entry;
+                number
+            }
+            None if self.joined.len() < usize::from(NONE) => {
+                self.joined.push(entry);
+                (self.joined.len() - 1) as u16
+            }
+            None => return false,
+        };
+        flight.shared = true;
+        true
+    }
+
+    /// A sector came.
+    #[inline]
+    pub(super) fn land(&mut self, addr: Addr) {
+        let Some(place) = self.place(addr) else { return };
+        let flight = &mut self.places[place];
+        if !flight.taken || flight.addr != addr {
+            return;
+        }
+        flight.taken = false;
+        let mut next = flight.last;
+        while next != NONE {
+            let (load, before) = self.joined[usize::from(next)];
+            self.landed.push_back(load);
+            self.free.push(next);
+            next = before;
+        }
+    }
+
+    /// Whether a load whose sector came waits to be answered.
+    #[inline]
+    pub(super) fn has_landed(&self) -> bool {
+        !self.landed.is_empty()
+    }
+
+    /// The next load whose sector came.
+    #[inline]
+    pub(super) fn next_landed(&mut self) -> Option<u16> {
+        self.landed.pop_front()
+    }
+
+    #[inline]
+    fn place(&self, addr: Addr) -> Option<usize> {
+        // Adjacent sectors lie at adjacent places.
+        let sector = addr.0 / SECTOR_BYTES;
+        (sector ^ sector >> 13).checked_rem(self.places.len() as u64).map(|place| place as usize)
+    }
+}
+
+/// Sectors of stores that wait for further stores of their warp.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct StoreBuffer {
+    places: usize,
+    wait: u64,
+    /// In the order in which they came, with the cycle in which each leaves.
+    waiting: VecDeque<(Cycle, Down)>,
+}
+
+impl StoreBuffer {
+    /// So many places, in which sectors wait for so many cycles.
+    pub(super) fn new(places: u32, wait: u32) -> Self {
+        Self { places: places as usize, wait: u64::from(wait), waiting: VecDeque::with_capacity(places as usize) }
+    }
+
+    /// Whether stores do not wait.
+    #[inline]
+    pub(super) fn is_absent(&self) -> bool {
+        self.places == 0
+    }
+
+    /// When the oldest sector leaves, `now` or later, if it may.
+    #[inline]
+    pub(super) fn due(&self, now: Cycle) -> Cycle {
+        match self.waiting.front() {
+            Some(_) if self.waiting.len() == self.places => now,
+            Some((at, _)) => now.max(*at),
+            None => Cycle::NEVER,
+        }
+    }
+
+    /// Takes the oldest sector if it is due.
+    #[inline]
+    pub(super) fn pop(&mut self, now: Cycle) -> Option<Down> {
+        if self.due(now) > now {
+            return None;
+        }
+        self.waiting.pop_front().map(|(_, down)| down)
+    }
+
+    /// A sector of a store comes; there is room. Returns whether it joins one that waits.
+    #[inline]
+    pub(super) fn push(&mut self, down: Down, now: Cycle) -> bool {
+        let same = |other: &Down| other.addr == down.addr && other.sectors == down.sectors && other.token == down.token;
+        if let Some((_, other)) = self.waiting.iter_mut().rev().find(|(_, other)| same(other)) {
+            other.bytes |= down.bytes;
+            return true;
+        }
+        self.waiting.push_back((now.after(self.wait), down));
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpshard_base::SectorMask;
+    use warpshard_mem::cache::DownKind;
+
+    use super::*;
+
+    fn write(addr: u64, bytes: u32, token: u32) -> Down {
+        Down { addr: Addr(addr), sectors: SectorMask(1), bytes, token, kind: DownKind::Write }
+    }
+
+    #[test]
+    fn loads_join_a_sector_under_way_until_it_comes() {
+        let mut flights = Flights::new(16);
+        assert!(!flights.join(Addr(0x40), 1));
+        assert!(flights.join(Addr(0x40), 2));
+        assert!(!flights.join(Addr(0x60), 3));
+        assert!(!flights.join(Addr(0x40), 3), "two loads share a request");
+        assert!(flights.join(Addr(0x40), 4));
+        flights.land(Addr(0x60));
+        assert!(!flights.has_landed());
+        flights.land(Addr(0x40));
+        assert_eq!([flights.next_landed(), flights.next_landed(), flights.next_landed()], [Some(4), Some(2), None]);
+        assert!(!flights.join(Addr(0x40), 5), "what came has to be asked for again");
+        let mut none = Flights::new(0);
+        assert!(!none.join(Addr(0x40), 1) && !none.join(Addr(0x40), 2));
+    }
+
+    #[test]
+    fn a_place_has_one_sector() {
+        let mut flights = Flights::new(1);
+        assert!(!flights.join(Addr(0x40), 1));
+        assert!(!flights.join(Addr(0x80), 2));
+        assert!(!flights.join(Addr(0x80), 3));
+        assert!(flights.join(Addr(0x40), 4));
+        flights.land(Addr(0x80));
+        assert!(!flights.has_landed());
+    }
+
+    #[test]
+    fn stores_of_a_warp_to_a_sector_are_one_until_it_leaves() {
+        let mut buffer = StoreBuffer::new(2, 10);
+        assert!(!buffer.push(write(0x40, 0xff, 1), Cycle(5)));
+        assert!(buffer.push(write(0x40, 0xff00, 1), Cycle(7)));
+        assert!(!buffer.push(write(0x40, 0xff, 2), Cycle(8)), "another warp's");
+        assert_eq!(buffer.due(Cycle(9)), Cycle(9), "it is full");
+        assert_eq!(buffer.pop(Cycle(9)).map(|down| (down.token, down.bytes)), Some((1, 0xffff)));
+        assert_eq!((buffer.due(Cycle(9)), buffer.pop(Cycle(9)).is_some()), (Cycle(18), false));
+        assert!(!buffer.push(write(0x40, 1, 1), Cycle(10)), "the first one left");
+        assert_eq!(buffer.pop(Cycle(18)).map(|down| down.token), Some(2));
+    }
+}
