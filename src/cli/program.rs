@@ -20,7 +20,7 @@ use super::output;
 /// # Errors
 /// When a tool is missing, the source is wrong, or the listing cannot be written.
 pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
-    let arch = format!("sm_{}", args.arch);
+    let arch = &args.arch;
     let out = args.out.clone().unwrap_or_else(|| args.source.with_extension(format!("{arch}.sass")));
     if !args.source.is_file() {
         return Err(Failure::new(Exit::Workload, format!("{} is no file", args.source.display())));
@@ -30,7 +30,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     // The listing takes its name when it is complete.
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
     let mut command = Command::new(&args.python);
-    command.arg("-c").arg(COMPILER).arg(&args.source).arg(&arch).arg(made.path()).args(&args.options);
+    command.arg("-c").arg(COMPILER).arg(&args.source).arg(arch).arg(made.path()).args(&args.options);
     command.args(args.kernel.iter().map(|name| format!("--kernel={name}")));
     let done = command.output().map_err(|error| {
         let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", args.python.display());

@@ -32,7 +32,11 @@ fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
     assert_eq!(there, checked, "every program of {suite} has a check");
     for (name, check) in checks {
         let text = std::fs::read_to_string(folder().join(suite).join(format!("{name}.toml"))).unwrap();
-        let known: Vec<u32> = archs.iter().copied().filter(|arch| text.contains(&format!("sm_{arch} = "))).collect();
+        let known: Vec<u32> = archs
+            .iter()
+            .copied()
+            .filter(|arch| [format!("sm_{arch} = "), format!("sm_{arch}a = ")].iter().any(|key| text.contains(key)))
+            .collect();
         assert_eq!(known.last(), archs.last(), "{suite}/{name} has a listing of the newest architecture");
         for arch in known {
             check(&run(&format!("{suite}/{name}"), arch));

@@ -1,8 +1,9 @@
 //! What Hopper (binary version 90) added to Ampere, as far as CUDA C compiles to it.
 //!
 //! Names are those of NVIDIA's "CUDA Binary Utilities", table of Hopper's instructions. Accel-Sim has no table for Hopper: opcodes that
-//! replace some of Ampere's (VIADD for IADD3, VIMNMX for IMNMX, REDG for RED) have the class of those. Instructions of warp groups and of the
-//! tensor memory accelerator are missing.
+//! replace some of Ampere's (VIADD for IADD3, VIMNMX for IMNMX, REDG for RED) have the class of those. Products of warp groups have the class of
+//! tensor instructions. Barriers in shared memory, of clusters and of warp groups, and copies by the tensor memory accelerator only take the
+//! time of their issue: nothing waits for them.
 
 use warpshard_workload::OpClass;
 
@@ -10,5 +11,12 @@ use super::group::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Int, names: &["VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3"] },
-    Group { class: OpClass::Alu, names: &["CGAERRBAR", "ENDCOLLECTIVE"] },
+    Group { class: OpClass::Tensor, names: &["HGMMA", "QGMMA", "IGMMA", "BGMMA"] },
+    Group { class: OpClass::Alu, names: &["CGAERRBAR", "ENDCOLLECTIVE", "ELECT"] },
+    Group { class: OpClass::Alu, names: &["SYNCS", "ARRIVES", "FENCE", "WARPGROUP", "UCGABAR_ARV", "UCGABAR_WAIT"] },
+    Group { class: OpClass::Alu, names: &["USETMAXREG", "ACQBULK", "PREEXIT"] },
+    Group {
+        class: OpClass::Alu,
+        names: &["UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH", "UBLKCP", "UBLKRED", "UBLKPF"],
+    },
 ];

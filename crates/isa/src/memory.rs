@@ -36,8 +36,8 @@ pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKi
 /// LDGSTS copies from device to shared memory; its device side is what the caches see.
 pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::Load)];
 
-/// Hopper writes a reduction in device memory otherwise.
-pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction)];
+/// Hopper writes a reduction in device memory otherwise, and stores matrices as LDSM loads them.
+pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction), row("STSM", MemSpace::Shared, MemKind::Store)];
 
 /// Textures and surfaces: traces of programs have their addresses, recorded ones do not. Surfaces go through the L1 as all of device memory.
 const IMAGES: &[MemRow] = &[

@@ -96,13 +96,15 @@ class Elf:
 def kernel_facts(elf, kernel):
     text = elf.named(".text." + kernel)
     shared = elf.named(".nv.shared." + kernel)
-    base, size, parameters, stack = 0, 0, [], 0
+    base, size, parameters, stack, cluster = 0, 0, [], 0, None
     # Cubins since sm_90 have the number as an attribute alone.
     registers = text["info"] >> 24
     index = next(i for i, s in enumerate(elf.symbols) if s["name"] == kernel and s["info"] & 15 == 2)
     for kind, value in elf.attributes(".nv.info." + kernel):
         if kind == 0x0a:
             _, base, size = struct.unpack("<IHH", value)
+        elif kind == 0x3d:
+            cluster = struct.unpack_from("<III", value)
         elif kind == 0x17:
             _, ordinal, offset, packed = struct.unpack("<IHHI", value)
             parameters.append((ordinal, offset, packed >> 18))
@@ -112,7 +114,7 @@ def kernel_facts(elf, kernel):
         elif kind == 0x2f and struct.unpack_from("<I", value)[0] == index:
             registers = struct.unpack_from("<I", value, 4)[0]
     return dict(registers=registers, barriers=text["flags"] >> 20 & 0x7f, shared=shared["size"] if shared else 0,
-                base=base, size=size, parameters=sorted(parameters), stack=stack)
+                base=base, size=size, parameters=sorted(parameters), stack=stack, cluster=cluster)
 
 def listing(cubin, arch, source, compiler, options):
     tool = find("triton/backends/nvidia/bin/nvdisasm") or missing("nvdisasm (triton)")
@@ -158,6 +160,8 @@ def listing(cubin, arch, source, compiler, options):
         out += ["", f"kernel {kernel}", f"registers {facts['registers']}", f"shared {facts['shared']}", f"local {facts['stack']}",
                 f"barriers {facts['barriers']}",
                 f"parameters {facts['base']:#x} {facts['size']} " + " ".join(f"{offset}:{size}" for _, offset, size in facts["parameters"])]
+        if facts["cluster"]:
+            out.append("cluster " + " ".join(map(str, facts["cluster"])))
         for section in elf.sections:
             found = re.fullmatch(r"\.nv\.constant(\d+)\." + re.escape(kernel), section["name"])
             if found and found.group(1) != "0":

@@ -40,6 +40,22 @@ impl Element {
         }
     }
 
+    /// The type of a tensor map for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Unsigned(1) | Self::Signed(1) => "u8",
+            Self::Unsigned(2) | Self::Signed(2) => "u16",
+            Self::Unsigned(4) => "u32",
+            Self::Signed(4) => "i32",
+            Self::Unsigned(_) => "u64",
+            Self::Signed(_) => "i64",
+            Self::Half => "f16",
+            Self::Bfloat => "bf16",
+            Self::Single => "f32",
+            Self::Double => "f64",
+        }
+    }
+
     pub(super) fn bytes(self) -> usize {
         match self {
             Self::Unsigned(bytes) | Self::Signed(bytes) => bytes,

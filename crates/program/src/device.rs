@@ -265,7 +265,8 @@ impl Device {
             bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
         };
         let (stream, textures) = (StreamId(0), Arc::default());
-        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures };
+        let (cluster, cooperative) = (None, false);
+        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
         let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument)?;
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
@@ -280,12 +281,13 @@ impl Device {
 
     fn execute(&mut self, launch: &Launch, tally: &mut Tally, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProgramError> {
         let kernel = &launch.kernel;
-        for cta in 0..kernel.grid.count() as u32 {
-            if cta.is_multiple_of(ASKED_EVERY) && !keep_going() {
+        let step = kernel.together();
+        for cta in (0..kernel.grid.count() as u32).step_by(step as usize) {
+            if (cta / step).is_multiple_of(ASKED_EVERY) && !keep_going() {
                 return Err(self.bad(format!("kernel {} was interrupted at CTA {cta}", kernel.name)));
             }
-            let done = self.executor.cta(kernel, &mut self.memory, cta, false, (tally, false));
-            done.map_err(|trouble| describe(kernel, cta, trouble))?;
+            let done = self.executor.ctas(kernel, &mut self.memory, cta, false, (tally, false));
+            done.map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ mod run;
 mod schema;
 mod statics;
 mod summary;
+mod tensor_map;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -227,6 +228,8 @@ impl Program {
     }
 }
 
+#[cfg(test)]
+mod hopper_tests;
 #[cfg(test)]
 mod lanes_tests;
 #[cfg(test)]

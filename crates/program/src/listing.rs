@@ -49,6 +49,8 @@ pub(super) struct KernelText {
     pub(super) shared: u32,
     /// Local memory of a thread, in bytes.
     pub(super) local: u32,
+    /// CTAs of a cluster in each dimension, where the kernel says so.
+    pub(super) cluster: Option<[u32; 3]>,
     /// First byte of the parameters in constant bank 0.
     pub(super) parameter_base: usize,
     pub(super) parameter_bytes: usize,
@@ -100,7 +102,8 @@ impl Module {
             let rest: Vec<&str> = words.collect();
             match (key, module.kernels.last_mut()) {
                 ("arch", None) => {
-                    let arch = rest.first().and_then(|arch| arch.strip_prefix("sm_")?.parse().ok());
+                    // `sm_90a` has what `sm_90` has and more.
+                    let arch = rest.first().and_then(|arch| arch.strip_prefix("sm_")?.trim_end_matches('a').parse().ok());
                     module.arch = arch.ok_or_else(|| bad("arch sm_70"))?;
                 }
                 ("source" | "compiler" | "disassembler" | "options", None) => {}
@@ -121,6 +124,7 @@ impl Module {
                 ("registers", Some(kernel)) => kernel.registers = count(&rest, 255).ok_or_else(|| bad("registers 0 to 255"))?,
                 ("shared", Some(kernel)) => kernel.shared = count(&rest, 1 << 20).ok_or_else(|| bad("shared BYTES"))?,
                 ("local", Some(kernel)) => kernel.local = count(&rest, 1 << 19).ok_or_else(|| bad("local BYTES, at most 512 KiB"))?,
+                ("cluster", Some(kernel)) => kernel.cluster = Some(cluster(&rest).ok_or_else(|| bad("cluster X Y Z, of at most 16 CTAs"))?),
                 ("parameters", Some(kernel)) => parameters(kernel, &rest).ok_or_else(|| bad("parameters BASE BYTES OFFSET:SIZE ..."))?,
                 ("code", Some(kernel)) => {
                     let mut ended = false;
@@ -179,6 +183,11 @@ fn number(text: &str) -> Option<usize> {
 
 fn count(rest: &[&str], most: u32) -> Option<u32> {
     rest.first()?.parse().ok().filter(|&count| count <= most)
+}
+
+fn cluster(rest: &[&str]) -> Option<[u32; 3]> {
+    let sizes: Vec<u32> = rest.iter().map(|size| size.parse().ok().filter(|size| (1..=16).contains(size))).collect::<Option<_>>()?;
+    <[u32; 3]>::try_from(sizes).ok().filter(|sizes| sizes.iter().product::<u32>() <= 16)
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

@@ -36,6 +36,8 @@ pub(super) enum Kind {
     AllPredicates,
     /// The place of an instruction.
     Label(u32),
+    /// `gdesc[UR8].tnspA.tnspB.negA.negB`: the descriptors of two matrices in shared memory, whether they are transposed, and whether negated.
+    Descriptor(u8, [bool; 2], [bool; 2]),
 }
 
 /// Which half of a register an operand of half precision reads.
@@ -103,6 +105,20 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
     if let Some(inner) = text.strip_prefix("c[") {
         return Some((constant(inner)?, half_of(text), 0));
     }
+    if let Some(rest) = text.strip_prefix("gdesc[") {
+        let (inside, marks) = rest.split_once(']')?;
+        let Kind::Uniform(number) = named(inside)? else { return None };
+        if !marks.split('.').skip(1).all(|mark| matches!(mark, "tnspA" | "tnspB" | "negA" | "negB")) {
+            return None;
+        }
+        let has = |mark: &str| marks.split('.').any(|other| other == mark);
+        let kind = Kind::Descriptor(number, [has("tnspA"), has("tnspB")], [has("negA"), has("negB")]);
+        return Some((kind, Half::Both, 0));
+    }
+    // A hint to the LLC that stands alone.
+    if text.starts_with("desc[") && text.ends_with(']') && text.matches('[').count() == 1 {
+        return Some((Kind::Special("desc".into()), Half::Both, 0));
+    }
     // Since Hopper a descriptor stands before the address.
     if let Some(rest) = text.strip_prefix("desc[") {
         return atom(rest.split_once(']')?.1).filter(|(kind, ..)| matches!(kind, Kind::Memory { .. }));
@@ -156,6 +172,8 @@ fn named(name: &str) -> Option<Kind> {
         "PT" => Kind::Predicate(PT),
         "UPT" => Kind::UniformPredicate(PT),
         "PR" | "UPR" => Kind::AllPredicates,
+        // Since Hopper: the end of a group of products.
+        "gsb0" => Kind::Special(name.into()),
         // Textures are named by their dimensions.
         "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" | "TEX_HEADER_DIMENSION" => {
             Kind::Special(name.into())

@@ -46,7 +46,10 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
                 "it may wait for another CTA, which only begins when this one has ended; if it is just long, raise `limit` in the launch file",
             )
         }
-        Trouble::Trap => error("the program has trapped".into()).help("an assertion or __trap() in the source was reached"),
+        Trouble::Unsupported(what) => error(format!("not implemented: {what}")).help("docs/programs.md lists what is implemented"),
+        Trouble::Trap => error("the program has trapped".into()).help(
+            "an assertion or __trap() in the source was reached; this_grid().sync() traps unless the launch has `cooperative = true`",
+        ),
         Trouble::Absent => error("a call of a function that is not part of the listing".into())
             .help("only printf, assert, malloc and free of CUDA's runtime can be called: write the source so that it is not reached"),
         Trouble::Assertion(text) => error(format!("an assertion has failed: {text}")),

@@ -10,7 +10,7 @@ use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
-use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Tally};
+use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
 use super::memory::Memory;
 use super::report::describe;
 use super::schema::Contents;
@@ -27,6 +27,8 @@ pub(super) struct Runner {
     /// The launch and CTA that come next.
     launch: usize,
     cta: u32,
+    /// The streams of CTAs that were executed together with one before them, the last one first.
+    together: Streams,
     /// Steps of the host that are done.
     stepped: usize,
     pub(super) tallies: Vec<Tally>,
@@ -41,9 +43,9 @@ impl Runner {
         let tallies = vec![Tally::default(); program.launches.len()];
         let (mut memory, mut executor) = (program.memory()?, Executor::default());
         for Launch { kernel, .. } in &program.setup {
-            for cta in 0..kernel.grid.count() as u32 {
+            for first in (0..kernel.grid.count() as u32).step_by(kernel.together() as usize) {
                 let uncounted = (&mut Tally::default(), false);
-                executor.cta(kernel, &mut memory, cta, false, uncounted).map_err(|trouble| describe(kernel, cta, trouble))?;
+                executor.ctas(kernel, &mut memory, first, false, uncounted).map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
             }
         }
         Ok(Self {
@@ -52,6 +54,7 @@ impl Runner {
             executor,
             launch: 0,
             cta: 0,
+            together: Streams::new(),
             stepped: 0,
             tallies,
             measure,
@@ -115,9 +118,15 @@ impl Runner {
         }
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);
-        let measured = (&mut self.tallies[number], self.measure);
-        let streams =
-            self.executor.cta(kernel, &mut self.memory, cta, record, measured).map_err(|trouble| describe(kernel, cta, trouble))?;
+        if self.together.is_empty() {
+            let measured = (&mut self.tallies[number], self.measure);
+            // Which of several will be asked for is known only later.
+            let record = record || kernel.together() > 1;
+            let done = self.executor.ctas(kernel, &mut self.memory, cta, record, measured);
+            self.together = done.map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
+            self.together.reverse();
+        }
+        let streams = self.together.pop().unwrap_or_default();
         if let Some(shadow) = &mut self.executor.shadow {
             for (shared, (count, place)) in [true, false].into_iter().zip(std::mem::take(&mut shadow.unwritten)) {
                 if count > 0 {
@@ -212,10 +221,11 @@ impl CtaSource for Source {
         }
         let stage = self.lock();
         let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &*stage;
-        let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
+        let Runner { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped).save(to);
         memory.save(to);
         executor.save(to);
+        together.save(to);
         tallies.save(to);
         unwritten.save(to);
         ready.save(to);
@@ -229,10 +239,11 @@ impl CtaSource for Source {
         }
         let mut stage = self.lock();
         let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &mut *stage;
-        let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
+        let Runner { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped) = State::read(from)?;
         memory.load(from)?;
         executor.load(from)?;
+        together.load(from)?;
         tallies.load(from)?;
         unwritten.load(from)?;
         ready.load(from)?;
@@ -353,6 +364,12 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
         return Err(ProgramError::new(&program.file, 0, what).help(help));
     }
+    let moved = |name: &&String| ["UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"].iter().any(|known| name.starts_with(known));
+    if let Some(name) = program.launches.iter().flat_map(|launch| launch.mnemonics.iter()).find(moved) {
+        let what = "the timing model has no tensor memory accelerator: its copies, and the waits for them, would take no time";
+        let help = "execute the program without timing with `warpshard exec`";
+        return Err(ProgramError::new(&program.file, 0, what).found(name.clone()).help(help));
+    }
     let runner = Runner::new(program, false)?;
     let commands = commands(program, &runner.memory);
     let placed = program.buffers.iter().zip(runner.memory.allocations());
@@ -365,5 +382,27 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         Kernel { info: info(launch, number), source: Arc::new(source) }
     };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes })
+    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: notes(program), homes })
+}
+
+/// What a run of the program leaves out: each with the number of instructions in the code.
+fn notes(program: &Program) -> Vec<(String, u64)> {
+    const LEFT_OUT: [(&[&str], &str); 3] = [
+        (&["HGMMA", "QGMMA", "IGMMA", "BGMMA"], "products of warp groups take the time of a tensor instruction of one warp"),
+        (&["SYNCS", "ARRIVES", "ATOMS.ARRIVE"], "barriers in shared memory take no time to wait at"),
+        (&["UCGABAR"], "barriers of clusters take no time to wait at, and CTAs of a cluster start apart"),
+    ];
+    let mut notes = Vec::new();
+    for (names, what) in LEFT_OUT {
+        let all = program.launches.iter().flat_map(|launch| launch.mnemonics.iter());
+        let count = all.filter(|mnemonic| names.iter().any(|name| mnemonic.starts_with(name))).count();
+        if count > 0 {
+            notes.push((what.to_owned(), count as u64));
+        }
+    }
+    if program.launches.iter().any(|launch| launch.kernel.cooperative) {
+        let count = program.launches.iter().filter(|launch| launch.kernel.cooperative).count();
+        notes.push(("CTAs of cooperative launches do not wait for each other in the timing model".to_owned(), count as u64));
+    }
+    notes
 }

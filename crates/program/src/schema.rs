@@ -33,6 +33,10 @@ pub(super) struct LaunchText {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, BufferRow>"))]
     pub(super) symbols: Rows<BufferRow>,
+    /// Tensor maps, by which copies of the tensor memory accelerator find their boxes.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "IndexMap<String, TensorRow>"))]
+    pub(super) tensors: Rows<TensorRow>,
     /// Texture and surface objects, which are numbered from 1.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, TextureRow>"))]
@@ -197,6 +201,36 @@ pub(super) enum Contents {
     File(String),
 }
 
+/// A tensor map: how a tensor lies in a buffer, and which box of it a copy moves.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct TensorRow {
+    /// The buffer that holds the tensor.
+    pub(super) buffer: String,
+    /// Elements of each dimension, the fastest first.
+    pub(super) size: Vec<Value>,
+    /// Bytes between elements of each dimension but the first; without this the tensor is dense.
+    #[serde(default)]
+    pub(super) strides: Vec<Value>,
+    /// Elements of the box in each dimension.
+    #[serde(rename = "box")]
+    pub(super) extents: Vec<Value>,
+    /// Of each dimension one element in so many is taken; 1 if not given.
+    #[serde(default)]
+    pub(super) steps: Vec<Value>,
+    /// Bytes of the rows in shared memory within which pieces of 16 bytes are exchanged: 32, 64 or 128; none if not given.
+    pub(super) swizzle: Option<u32>,
+    /// Bytes of the buffer before the tensor.
+    pub(super) offset: Option<Value>,
+    /// Whether elements outside of the tensor are no numbers, not zeros.
+    #[serde(default)]
+    pub(super) nan: bool,
+    /// The type of its elements, where it is not the buffer's: `tf32` of a buffer of f32, for example.
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+}
+
 /// A texture or surface object: a buffer as an image of one to three dimensions.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -273,6 +307,12 @@ pub(super) struct LaunchRow {
     pub(super) block: Vec<Value>,
     /// Dynamic shared memory of a CTA, in bytes.
     pub(super) shared: Option<Value>,
+    /// CTAs of a cluster, which share their memory: one to three dimensions.
+    #[serde(default)]
+    pub(super) cluster: Vec<Value>,
+    /// A cooperative launch: its CTAs may wait for each other.
+    #[serde(default)]
+    pub(super) cooperative: bool,
     /// What the kernel is called with.
     #[serde(default)]
     pub(super) arguments: Vec<Value>,
@@ -323,7 +363,9 @@ impl Crc {
     pub(super) fn of(&self, arch: u32) -> Option<&str> {
         match self {
             Self::One(text) => Some(text.as_str()),
-            Self::ByArchitecture(texts) => texts.get(&format!("sm_{arch}")).map(String::as_str),
+            Self::ByArchitecture(texts) => {
+                texts.get(&format!("sm_{arch}")).or_else(|| texts.get(&format!("sm_{arch}a"))).map(String::as_str)
+            }
         }
     }
 }

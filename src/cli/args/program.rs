@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use warpshard_run::architecture;
+use warpshard_run::{ArchitectureError, architecture};
 
 use super::shared::key_value;
 
@@ -14,9 +14,9 @@ pub(crate) struct CompileArgs {
     /// CUDA C device code (.cu), or a cubin.
     #[arg(value_name = "FILE")]
     pub source: PathBuf,
-    /// The architecture to compile for: sm_70, sm_75, sm_80, sm_86, sm_90.
-    #[arg(long, value_name = "sm_70", value_parser = architecture, default_value = "sm_70")]
-    pub arch: u32,
+    /// The architecture to compile for: sm_70, sm_75, sm_80, sm_86, sm_90, or sm_90a with products of warp groups.
+    #[arg(long, value_name = "sm_70", value_parser = target, default_value = "sm_70")]
+    pub arch: String,
     /// Where the listing goes [default: the source's name with the architecture and .sass].
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -29,6 +29,11 @@ pub(crate) struct CompileArgs {
     /// Options for NVRTC, after `--`.
     #[arg(last = true, value_name = "OPTION")]
     pub options: Vec<String>,
+}
+
+/// An architecture to compile for, of which one that ends with `a` has instructions of its own.
+fn target(text: &str) -> Result<String, ArchitectureError> {
+    architecture(text.strip_suffix('a').unwrap_or(text)).map(|_| text.to_owned())
 }
 
 /// Options of `exec`.

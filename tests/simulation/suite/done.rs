@@ -63,6 +63,12 @@ impl Done {
         words(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
     }
 
+    /// Numbers of 16 bits with the exponent of single precision, of a buffer before the first launch.
+    pub(crate) fn bfloats(&self, buffer: &str) -> Vec<f64> {
+        let number = |bits: u16| f64::from(f32::from_bits(u32::from(bits) << 16));
+        words(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
+    }
+
     /// Integers of 32 bits of a buffer before the first launch.
     pub(crate) fn ints(&self, buffer: &str) -> Vec<i32> {
         words(&self.bytes(buffer), i32::from_le_bytes)

@@ -2,7 +2,8 @@
 
 use super::done::{Check, Done};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("attention", attention), ("hgemm", product)];
+pub(crate) const CHECKS: &[(&str, Check)] =
+    &[("attention", attention), ("hgemm", product), ("wgmma_attention", group_attention), ("wgmma_gemm", group_product)];
 
 fn product(done: &Done) {
     const N: usize = 128;
@@ -12,11 +13,29 @@ fn product(done: &Done) {
     done.close("c", &want, 1e-4);
 }
 
-/// Softmax of all scores that a query may see, then the values weighted with it; the weights are rounded to half precision on the device.
+/// The second matrix has its columns one after the other.
+fn group_product(done: &Done) {
+    const N: usize = 128;
+    let [a, b] = ["a", "b"].map(|name| done.bfloats(name));
+    let depth = a.len() / N;
+    let want: Vec<f64> = (0..N * N).map(|at| (0..depth).map(|k| a[at / N * depth + k] * b[at % N * depth + k]).sum()).collect();
+    done.close("c", &want, 1e-6);
+}
+
 fn attention(done: &Done) {
+    let inputs = ["q", "k", "v"].map(|name| done.halves(name));
+    attend(done, inputs, 2e-3);
+}
+
+fn group_attention(done: &Done) {
+    let inputs = ["q", "k", "v"].map(|name| done.bfloats(name));
+    attend(done, inputs, 1e-2);
+}
+
+/// Softmax of all scores that a query may see, then the values weighted with it; the weights are rounded to 16 bits on the device.
+fn attend(done: &Done, [q, k, v]: [Vec<f64>; 3], tolerance: f64) {
     const HEAD: usize = 64;
     const LENGTH: usize = 192;
-    let [q, k, v] = ["q", "k", "v"].map(|name| done.halves(name));
     let mut want = Vec::new();
     for query in 0..q.len() / HEAD {
         let head = query / LENGTH * LENGTH;
@@ -29,5 +48,5 @@ fn attention(done: &Done) {
             (0..HEAD).map(|i| weights.iter().enumerate().map(|(key, weight)| weight * v[(head + key) * HEAD + i]).sum::<f64>() / total),
         );
     }
-    done.close("o", &want, 2e-3);
+    done.close("o", &want, tolerance);
 }

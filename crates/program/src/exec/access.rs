@@ -3,7 +3,7 @@
 use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
 use super::super::memory::Memory;
 use super::copies::{Copies, Copy};
-use super::cta::{LOCAL_WINDOW, SHARED_WINDOW, Trouble, WINDOW_BYTES};
+use super::cta::{LOCAL_WINDOW, SHARED_BYTES, SHARED_WINDOW, Trouble, WINDOW_BYTES};
 use super::half;
 use super::heap::Heap;
 use super::lanes::{Lanes, Row};
@@ -15,6 +15,12 @@ use super::shadow::{Access, Shadow};
 pub(super) struct Memories<'a> {
     pub(super) global: &'a mut Memory,
     pub(super) shared: Vec<u8>,
+    /// The number of the CTA in its cluster.
+    pub(super) rank: usize,
+    /// Where the CTAs of its cluster are among those that execute together, by their numbers.
+    pub(super) peers: Vec<usize>,
+    /// The shared memory of all CTAs that execute together; that of the present one is empty.
+    pub(super) others: Vec<Vec<u8>>,
     /// The local memory of all threads, one after the other.
     pub(super) local: Vec<u8>,
     /// Local bytes of a thread.
@@ -55,7 +61,7 @@ impl Memories<'_> {
     #[inline]
     pub(super) fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
         match space {
-            Space::Generic if address.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => (Space::Shared, address - SHARED_WINDOW),
+            Space::Generic if address.wrapping_sub(SHARED_WINDOW) < SHARED_BYTES => (Space::Shared, address - SHARED_WINDOW),
             Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => (Space::Local, address - LOCAL_WINDOW),
             Space::Generic => (Space::Global, address),
             // Addresses of these spaces have 32 bits, and offsets may be negative.
@@ -65,13 +71,17 @@ impl Memories<'_> {
     }
 
     /// The bytes of shared memory or of a thread's local memory at an address.
-    fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], Trouble> {
+    pub(super) fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], Trouble> {
+        // Above an address in shared memory is the number of the CTA in its cluster.
+        let number = (address >> 24) as usize;
         let memory = match space {
+            Space::Shared if number != self.rank && number < self.peers.len() => &mut self.others[self.peers[number]][..],
             Space::Shared => &mut self.shared[..],
             _ => self.local.get_mut(thread * self.local_bytes..(thread + 1) * self.local_bytes).unwrap_or_default(),
         };
         let size = memory.len();
-        let start = usize::try_from(address).unwrap_or(usize::MAX);
+        let within = if space == Space::Shared && number < self.peers.len() { address & 0xff_ffff } else { address };
+        let start = usize::try_from(within).unwrap_or(usize::MAX);
         memory.get_mut(start..start.saturating_add(bytes)).ok_or(Trouble::OutsideOwn { space, address, size })
     }
 
@@ -211,6 +221,24 @@ pub(super) fn execute(
                 lanes.set(inst.dst + matrix as u16, mask, &out);
             }
         }
+        Op::StoreMatrix { count, transposed } if mask != 0 => {
+            for matrix in 0..usize::from(count) {
+                let words = *lanes.row(pool, inst.src[0].row + matrix as u16);
+                for row in 0..8 {
+                    // Lane `8 * matrix + row` names the place of a row.
+                    let lane = 8 * matrix + row;
+                    if !places[lane].is_multiple_of(16) {
+                        return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 16 }));
+                    }
+                    for column in 0..8 {
+                        let (of, part) = if transposed { (4 * column + row / 2, row % 2) } else { (4 * row + column / 2, column % 2) };
+                        let value = u64::from(words[of] >> (16 * part) & 0xffff);
+                        let address = places[lane] + 2 * column as u64;
+                        memories.write(Space::Shared, address, 2, value, thread + lane).map_err(|trouble| (lane, trouble))?;
+                    }
+                }
+            }
+        }
         Op::CopyAsync { bytes } => {
             let size = usize::from(bytes);
             let copied = lanes.predicate(inst.conditions[0]);
@@ -235,7 +263,7 @@ pub(super) fn execute(
                         part.copy_from_slice(&(value as u32).to_le_bytes());
                     }
                 }
-                let copy = Copy { warp: thread, group: 0, to: to as usize, bytes: data, size };
+                let copy = Copy { warp: thread, group: 0, to: (to & 0xff_ffff) as usize, bytes: data, size };
                 memories.copies.begin(copy, &mut memories.shared);
             }
         }
@@ -252,7 +280,7 @@ pub(super) fn execute(
 }
 
 /// The new value of a place and what the instruction returns.
-fn modify(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
+pub(super) fn modify(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
     let single = |value: u64| f32::from_bits(value as u32);
     let double = f64::from_bits;
     let new = match (op, kind) {

@@ -30,6 +30,16 @@ pub(super) fn execute(
             // The guard says which lanes count; all lanes of the path go the same way.
             return Ok(if (mask == whole) == together { branch(warp, path, active, target) } else { Flow::Next(next) });
         }
+        Op::BranchAny => {
+            let taken = mask & warp.lanes.predicate(inst.conditions[0]) != 0;
+            return Ok(if taken { branch(warp, path, active, target) } else { Flow::Next(next) });
+        }
+        Op::Elect => {
+            let leader = mask & mask.wrapping_neg();
+            warp.lanes.set_predicate(inst.predicates[0], mask, leader);
+            let all = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
+            warp.lanes.set(inst.dst, all, &[leader.trailing_zeros() & 31; 32]);
+        }
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
                 Op::JumpTo => i64::from(inst.immediate),
@@ -95,6 +105,13 @@ pub(super) fn execute(
         Op::Yield if warp.paths.len() > 1 => {
             warp.paths[path].place = next;
             warp.give_way(path);
+            warp.rests = context.kernel.cooperative;
+            return Ok(Flow::Changed);
+        }
+        // A single path waits for other warps, or in a cooperative launch for other CTAs.
+        Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.cooperative) => {
+            warp.paths[path].place = next;
+            warp.rests = true;
             return Ok(Flow::Changed);
         }
         Op::Trap if mask != 0 => return Err(Trouble::Trap),

@@ -9,7 +9,6 @@ use warpshard_workload::{Dim3, MemInst, WarpStream};
 use super::super::isa::{Banks, Barrier, Decoded, Space};
 use super::super::memory::{Fault, Memory};
 use super::access::Memories;
-use super::control;
 use super::copies::Copies;
 use super::heap::Heap;
 use super::outside::Printed;
@@ -18,13 +17,22 @@ use super::tally::{Count, Tally};
 use super::texture::Texture;
 use super::turn::Turn;
 use super::warp::{Wait, Warp};
+use super::{control, mbarrier};
 
 /// First address of the window through which generic accesses reach shared memory.
 pub(in super::super) const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
+/// Size of that window: 16 MiB for each CTA of a cluster.
+pub(super) const SHARED_BYTES: u64 = 1 << 28;
 /// First address of the window through which generic accesses reach local memory.
-pub(in super::super) const LOCAL_WINDOW: u64 = SHARED_WINDOW + WINDOW_BYTES;
-/// Size of either window.
+pub(in super::super) const LOCAL_WINDOW: u64 = SHARED_WINDOW + SHARED_BYTES;
+/// Size of that window.
 pub(super) const WINDOW_BYTES: u64 = 1 << 24;
+/// First address of the window through which copies reach constant bank 0.
+pub(in super::super) const CONSTANT_WINDOW: u64 = LOCAL_WINDOW + SHARED_BYTES;
+/// Where the counter lies at which the CTAs of a cooperative launch meet, and its bytes.
+pub(in super::super) const MEETING: (u64, usize) = (CONSTANT_WINDOW + SHARED_BYTES, 256);
+/// Most CTAs that execute together.
+pub(in super::super) const MOST_TOGETHER: u32 = 4096;
 /// Where constant bank 0 holds the end of a thread's local memory, at which its stack begins.
 pub(in super::super) const STACK_TOP: usize = 0x28;
 /// Instructions of a warp before it lets the other warps of its CTA go on, though it waits for nothing.
@@ -50,6 +58,42 @@ pub(in super::super) struct Kernel {
     pub(in super::super) limit: u64,
     /// Texture and surface objects, of which the first has number 1.
     pub(in super::super) textures: Arc<[Texture]>,
+    /// CTAs of a cluster in each dimension.
+    pub(in super::super) cluster: Dim3,
+    /// All CTAs are there at once and may wait for each other.
+    pub(in super::super) cooperative: bool,
+}
+
+impl Kernel {
+    /// How many CTAs execute together: those of a cluster, of all clusters in the same rows, or all.
+    pub(in super::super) fn together(&self) -> u32 {
+        let Dim3 { x, y, .. } = self.grid;
+        let count = match self.cluster {
+            _ if self.cooperative => self.grid.count() as u32,
+            Dim3 { x: wide, y: 0..=1, z: 0..=1 } => wide.max(1),
+            Dim3 { y: high, z: 0..=1, .. } => x * high,
+            Dim3 { z: deep, .. } => x * y * deep,
+        };
+        count.max(1)
+    }
+
+    /// The index of a CTA in its grid.
+    fn position(&self, index: u32) -> [u32; 3] {
+        let (x, y) = (self.grid.x.max(1), self.grid.y.max(1));
+        [index % x, index / x % y, index / (x * y)]
+    }
+
+    /// The number of a CTA in its cluster, and the CTAs of its cluster by their numbers.
+    fn cluster_of(&self, index: u32) -> (usize, Vec<u32>) {
+        let sizes = [self.cluster.x.max(1), self.cluster.y.max(1), self.cluster.z.max(1)];
+        let at = self.position(index);
+        let base: [u32; 3] = std::array::from_fn(|dimension| at[dimension] / sizes[dimension] * sizes[dimension]);
+        let [x, y, z] = sizes;
+        let (wide, high) = (self.grid.x.max(1), self.grid.y.max(1));
+        let member = |rank: u32| base[0] + rank % x + (base[1] + rank / x % y) * wide + (base[2] + rank / (x * y)) * wide * high;
+        let all: Vec<u32> = (0..x * y * z).map(member).collect();
+        (all.iter().position(|other| *other == index).unwrap_or_default(), all)
+    }
 }
 
 /// Why a program cannot go on.
@@ -85,6 +129,8 @@ pub(in super::super) enum Trouble {
     },
     /// A call of a function that the listing lacks.
     Absent,
+    /// Something that the hardware does and nothing here.
+    Unsupported(&'static str),
     /// A failed assertion: file, line and text.
     Assertion(String),
     /// There is no texture object of this number, only so many.
@@ -97,6 +143,9 @@ pub(in super::super) enum Trouble {
 
 /// Trouble, and where: warp, place in the code, lane.
 pub(in super::super) type Located = (usize, usize, usize, Trouble);
+
+/// A stream per warp of each of several CTAs.
+pub(in super::super) type Streams = Vec<Box<[WarpStream]>>;
 
 /// A barrier of the CTA.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,18 +161,27 @@ pub(super) struct BarrierState {
     pub(super) kind: Option<Barrier>,
 }
 
-/// Executes the CTAs of a kernel, one after the other.
+/// A CTA while it executes.
+#[derive(Debug, Default)]
+struct Cta {
+    index: u32,
+    warps: Vec<Warp>,
+    local: Vec<u8>,
+    copies: Copies,
+    barriers: [BarrierState; 16],
+    /// Its number in its cluster, and where the CTAs of that are among those that execute together.
+    rank: usize,
+    peers: Vec<usize>,
+}
+
+/// Executes the CTAs of a kernel, one after the other, or those together that may wait for each other.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(in super::super) struct Executor {
-    // Of the CTA that is executed: at its beginning all are as new.
+    // Of the CTAs that are executed: at their beginning all are as new.
     #[state(fixed)]
-    warps: Vec<Warp>,
+    ctas: Vec<Cta>,
     #[state(fixed)]
-    shared: Vec<u8>,
-    #[state(fixed)]
-    local: Vec<u8>,
-    #[state(fixed)]
-    copies: Copies,
+    shared: Vec<Vec<u8>>,
     heap: Heap,
     /// What kernels have printed.
     pub(in super::super) printed: Printed,
@@ -151,94 +209,220 @@ pub(super) enum Flow {
 }
 
 impl Executor {
-    /// Executes CTA `index`; returns a stream per warp, empty ones where `record` is false.
-    pub(in super::super) fn cta(
+    /// Executes the CTAs from `first` on that execute together ([`Kernel::together`]); returns a stream per warp of each, empty ones where
+    /// `record` is false. `Err` names the CTA.
+    pub(in super::super) fn ctas(
         &mut self,
         kernel: &Kernel,
         memory: &mut Memory,
-        index: u32,
+        first: u32,
         record: bool,
-        measured: (&mut Tally, bool),
-    ) -> Result<Box<[WarpStream]>, Located> {
-        let threads = kernel.block.count() as usize;
-        let count = threads.div_ceil(32);
-        while self.warps.len() < count || self.warps.first().is_some_and(|warp| !warp.lanes.fits(kernel.decoded.rows)) {
-            if self.warps.first().is_some_and(|warp| !warp.lanes.fits(kernel.decoded.rows)) {
-                self.warps.clear();
+        (tally, measure): (&mut Tally, bool),
+    ) -> Result<Streams, (u32, Located)> {
+        let together = kernel.together() as usize;
+        if kernel.cooperative {
+            let (start, bytes) = MEETING;
+            if memory.allocate_at("the counter of a cooperative launch", start, vec![0; bytes], true).is_none() {
+                let _ = memory.fill(start, &vec![0; bytes]);
             }
-            self.warps.push(Warp::new(kernel.decoded.rows));
         }
-        for (number, warp) in self.warps[..count].iter_mut().enumerate() {
-            let lanes = (threads - 32 * number).min(32);
-            warp.start(if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 });
-        }
-        for (memory, size) in [(&mut self.shared, kernel.shared_bytes), (&mut self.local, kernel.local_bytes * count * 32)] {
-            memory.clear();
-            memory.resize(size, 0);
+        self.ctas.resize_with(self.ctas.len().max(together), Cta::default);
+        self.shared.resize_with(together, Vec::new);
+        for (place, (cta, shared)) in self.ctas.iter_mut().zip(&mut self.shared).enumerate() {
+            cta.begin(kernel, first, first + place as u32);
+            shared.clear();
+            shared.resize(kernel.shared_bytes, 0);
         }
         let mut memories = Memories {
             global: memory,
-            shared: std::mem::take(&mut self.shared),
-            local: std::mem::take(&mut self.local),
+            shared: Vec::new(),
+            rank: 0,
+            peers: Vec::new(),
+            others: std::mem::take(&mut self.shared),
+            local: Vec::new(),
             local_bytes: kernel.local_bytes,
-            copies: std::mem::take(&mut self.copies),
+            copies: Copies::default(),
             heap: std::mem::take(&mut self.heap),
             printed: std::mem::take(&mut self.printed),
-            shadow: self.shadow.take(),
+            // Accesses of CTAs that wait for each other are not checked.
+            shadow: self.shadow.take_if(|_| together == 1),
         };
-        memories.copies.clear();
+        let ctas = &mut self.ctas[..together];
         if let Some(shadow) = &mut memories.shadow {
-            shadow.begin(count, memories.shared.len(), memories.local.len());
+            shadow.begin(ctas[0].warps.len(), memories.others[0].len(), ctas[0].local.len());
         }
-        let (x, y) = (kernel.grid.x.max(1), kernel.grid.y.max(1));
-        let (tally, measure) = measured;
         tally.0.resize(kernel.decoded.code.len(), Count::default());
-        let cta = [index % x, index / x % y, index / (x * y)];
-        let mut context = Context { kernel, cta, barriers: Default::default(), record, measure, tally };
-        let done = run(&mut self.warps[..count], &mut memories, &mut context);
-        (self.shared, self.local, self.copies) = (memories.shared, memories.local, memories.copies);
-        (self.heap, self.printed, self.shadow) = (memories.heap, memories.printed, memories.shadow);
+        let mut context = Context { kernel, cta: [0; 3], barriers: Default::default(), record, measure, tally };
+        let done = run(ctas, &mut memories, &mut context);
+        self.shared = memories.others;
+        (self.heap, self.printed) = (memories.heap, memories.printed);
+        self.shadow = memories.shadow.or(self.shadow.take());
         done?;
-        Ok(self.warps[..count].iter_mut().map(|warp| std::mem::take(&mut warp.stream).finish()).collect())
+        let streams = |cta: &mut Cta| cta.warps.iter_mut().map(|warp| std::mem::take(&mut warp.stream).finish()).collect();
+        Ok(self.ctas[..together].iter_mut().map(streams).collect())
     }
 }
 
-/// Lets the warps take turns until all have exited.
-fn run(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), Located> {
+impl Cta {
+    /// Makes all as new for CTA `index` of those from `first` on.
+    fn begin(&mut self, kernel: &Kernel, first: u32, index: u32) {
+        let threads = kernel.block.count() as usize;
+        let count = threads.div_ceil(32);
+        if self.warps.first().is_some_and(|warp| !warp.lanes.fits(kernel.decoded.rows)) {
+            self.warps.clear();
+        }
+        self.warps.resize_with(count, || Warp::new(kernel.decoded.rows));
+        for (number, warp) in self.warps.iter_mut().enumerate() {
+            let lanes = (threads - 32 * number).min(32);
+            warp.start(if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 });
+        }
+        self.local.clear();
+        self.local.resize(kernel.local_bytes * count * 32, 0);
+        self.copies.clear();
+        self.barriers = Default::default();
+        self.index = index;
+        let (rank, all) = kernel.cluster_of(index);
+        self.rank = rank;
+        self.peers.clear();
+        self.peers.extend(all.iter().map(|other| (other - first) as usize));
+    }
+
+    fn has_ended(&self) -> bool {
+        self.warps.iter().all(|warp| warp.paths.is_empty())
+    }
+
+    /// Puts what is its own where its instructions find it, or takes it back.
+    fn exchange(&mut self, place: usize, memories: &mut Memories<'_>, context: &mut Context<'_>) {
+        std::mem::swap(&mut memories.shared, &mut memories.others[place]);
+        std::mem::swap(&mut memories.local, &mut self.local);
+        std::mem::swap(&mut memories.copies, &mut self.copies);
+        std::mem::swap(&mut memories.peers, &mut self.peers);
+        std::mem::swap(&mut context.barriers, &mut self.barriers);
+        (memories.rank, context.cta) = (self.rank, context.kernel.position(self.index));
+    }
+}
+
+/// Lets the CTAs, and the warps of each, take turns until all have exited.
+fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), (u32, Located)> {
+    let several = ctas.len() > 1;
     loop {
         let mut advanced = false;
-        for (number, warp) in warps.iter_mut().enumerate() {
-            let end = warp.executed + TURN;
-            while let Some(path) = warp.next_path() {
-                advanced = true;
-                wide(Turn { warp, number, path, memories, context })?;
-                if warp.executed >= end {
-                    break;
-                }
+        let mut ended = true;
+        for (place, cta) in ctas.iter_mut().enumerate() {
+            if cta.has_ended() {
+                continue;
             }
+            ended = false;
+            cta.exchange(place, memories, context);
+            // One that is alone goes on to its end.
+            let done = loop {
+                match round(&mut cta.warps, memories, context) {
+                    Ok(true) => advanced = true,
+                    other => break other,
+                }
+                if several || cta.has_ended() {
+                    break Ok(true);
+                }
+            };
+            cta.exchange(place, memories, context);
+            done.map_err(|trouble| (cta.index, trouble))?;
         }
-        if warps.iter().all(|warp| warp.paths.is_empty()) {
+        if ended {
             return Ok(());
         }
-        if !control::release_barriers(warps, context, memories) && !advanced {
-            return Err(stuck(warps));
+        advanced |= release_clusters(ctas);
+        if !advanced {
+            return Err(stuck(ctas, memories));
         }
     }
 }
 
-fn stuck(warps: &[Warp]) -> Located {
-    let mut waiting = Vec::new();
-    for (number, warp) in warps.iter().enumerate() {
-        for path in &warp.paths {
-            let wait = match path.wait {
-                Wait::Ready => "nothing".into(),
-                Wait::Sync(barrier) => format!("convergence barrier B{barrier}"),
-                Wait::Warp(mask) => format!("lanes {mask:08x} of the warp"),
-                Wait::Barrier(barrier) => format!("barrier {barrier} of the CTA"),
-            };
-            waiting.push((number, path.place, path.mask, wait));
+/// Each warp of a CTA has a turn; whether anything went on.
+fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<bool, Located> {
+    let mut advanced = false;
+    for (number, warp) in warps.iter_mut().enumerate() {
+        advanced |= mbarrier::release(warp, number, context, memories).map_err(|(place, trouble)| (number, place, 0, trouble))?;
+        let end = warp.executed + TURN;
+        while let Some(path) = warp.next_path() {
+            advanced = true;
+            wide(Turn { warp, number, path, memories, context })?;
+            if warp.executed >= end || std::mem::take(&mut warp.rests) {
+                break;
+            }
         }
     }
-    let (warp, place, mask) = waiting.first().map_or((0, 0, 1), |first| (first.0, first.1, first.2));
-    (warp, place, mask.trailing_zeros() as usize, Trouble::Stuck(waiting))
+    advanced |= release_products(warps);
+    Ok(control::release_barriers(warps, context, memories) || advanced)
+}
+
+/// Lets the warps of a group go on that wait for each other's products; whether any did.
+fn release_products(warps: &mut [Warp]) -> bool {
+    let mut any = false;
+    for group in warps.chunks_mut(4) {
+        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == Wait::Products);
+        let behind = group.iter().filter(|warp| warp.live != 0).map(|warp| warp.waits[0]).min().unwrap_or(0);
+        for warp in group.iter_mut().filter(|warp| waiting(warp) && warp.waits[0] <= behind) {
+            warp.resume(Wait::Products);
+            any = true;
+        }
+    }
+    any
+}
+
+/// Lets the warps of a cluster go on whose CTAs have all arrived at its barrier; whether any did.
+fn release_clusters(ctas: &mut [Cta]) -> bool {
+    let mut any = false;
+    for place in 0..ctas.len() {
+        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == Wait::Cluster);
+        if !ctas[place].warps.iter().any(waiting) {
+            continue;
+        }
+        let live = |peer: &usize| ctas[*peer].warps.iter().filter(|warp| warp.live != 0).map(|warp| warp.waits[1]).min();
+        let behind = ctas[place].peers.iter().filter_map(live).min().unwrap_or(0);
+        for warp in ctas[place].warps.iter_mut().filter(|warp| waiting(warp) && warp.waits[1] <= behind) {
+            warp.resume(Wait::Cluster);
+            any = true;
+        }
+    }
+    any
+}
+
+/// The paths that wait for what never comes.
+fn stuck(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
+    let several = ctas.len() > 1;
+    let mut waiting = Vec::new();
+    let mut first = None;
+    for (position, cta) in ctas.iter().enumerate() {
+        for (number, warp) in cta.warps.iter().enumerate() {
+            for path in &warp.paths {
+                let mut wait = match path.wait {
+                    Wait::Ready => "nothing".into(),
+                    Wait::Sync(barrier) => format!("convergence barrier B{barrier}"),
+                    Wait::Warp(mask) => format!("lanes {mask:08x} of the warp"),
+                    Wait::Barrier(barrier) => format!("barrier {barrier} of the CTA"),
+                    Wait::Products => "the products of the other warps of its group".into(),
+                    Wait::Cluster => "the barrier of its cluster".into(),
+                    Wait::Mbarrier(address, parity) => {
+                        (memories.rank, memories.peers) = (usize::MAX, cta.peers.clone());
+                        if cta.peers.len() == 1 {
+                            memories.peers = vec![position];
+                        }
+                        let word = memories.read(Space::Shared, u64::from(address), 8, 0).unwrap_or_default();
+                        let (phase, lacks) = (u8::from(parity), mbarrier::Barrier::of(word));
+                        format!(
+                            "phase {phase} of the barrier at {address:#x} of shared memory, which lacks {} arrivals and {} bytes",
+                            lacks.missing, lacks.bytes
+                        )
+                    }
+                };
+                if several {
+                    wait += &format!(" (CTA {})", cta.index);
+                }
+                first.get_or_insert((cta.index, number, path.place, path.mask));
+                waiting.push((number, path.place, path.mask, wait));
+            }
+        }
+    }
+    let (cta, warp, place, mask) = first.unwrap_or((0, 0, 0, 1));
+    (cta, (warp, place, mask.trailing_zeros() as usize, Trouble::Stuck(waiting)))
 }

@@ -183,12 +183,18 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let difference = if signed { (a as i32).abs_diff(b as i32) } else { a.abs_diff(b) };
             difference.wrapping_add(c)
         }),
-        Op::PredicatesToRegister => {
+        Op::AddPairs => {
+            let [a, b, c] = [sa, sb, sc].map(|source| lanes.int_pair(pool, source));
+            let sums = std::array::from_fn(|lane| a[lane].wrapping_add(b[lane]).wrapping_add(c[lane]));
+            lanes.set_pair(inst.dst, mask, &sums);
+        }
+        Op::PredicatesToRegister { byte } => {
             let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
             let first = if inst.uniform { 8 } else { 0 };
             let mut out = [0; 32];
             for lane in 0..32 {
-                out[lane] = a[lane] & !b[lane] | lanes.all_predicates(first, lane) & b[lane];
+                let shift = 8 * u32::from(byte);
+                out[lane] = a[lane] & !(b[lane] << shift) | (lanes.all_predicates(first, lane) & b[lane]) << shift;
             }
             lanes.set(inst.dst, mask, &out);
         }

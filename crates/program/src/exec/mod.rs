@@ -5,6 +5,7 @@
 
 mod access;
 mod at_once;
+mod bulk;
 mod control;
 mod convert;
 mod copies;
@@ -16,10 +17,12 @@ mod heap;
 mod image;
 mod integer;
 mod lanes;
+mod mbarrier;
 mod mufu;
 mod mufu_tables;
 mod outside;
 mod overwrites;
+mod products;
 #[cfg(test)]
 mod random_tests;
 mod shadow;
@@ -33,7 +36,7 @@ mod texture;
 mod turn;
 mod warp;
 
-pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
+pub(super) use cta::{CONSTANT_WINDOW, Executor, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble};
 pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
 pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};

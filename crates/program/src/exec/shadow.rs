@@ -37,6 +37,8 @@ pub(in super::super) struct Shadow {
     clocks: Vec<[u32; WARPS]>,
     /// What warps knew that arrived at a barrier without waiting, by barrier.
     arrived: Vec<[u32; WARPS]>,
+    /// What warps knew that arrived at a barrier in shared memory, by its address.
+    met: std::collections::BTreeMap<u32, [u32; WARPS]>,
     /// For each byte the last plain write and the last atomic one.
     writes: Vec<[Write; 2]>,
     /// For each byte a read of each warp.
@@ -82,6 +84,7 @@ impl Shadow {
         self.warps = warps;
         self.clocks = (0..warps).map(|warp| std::array::from_fn(|other| u32::from(other == warp))).collect();
         self.arrived = vec![[0; WARPS]; 16];
+        self.met.clear();
         self.writes.clear();
         self.writes.resize(shared, Default::default());
         self.reads.clear();
@@ -96,6 +99,17 @@ impl Shadow {
     /// A warp arrives at a barrier and goes on.
     pub(super) fn arrive(&mut self, barrier: usize, warp: usize) {
         join(&mut self.arrived[barrier], &self.clocks[warp]);
+        self.clocks[warp][warp] += 1;
+    }
+
+    /// A warp arrives at a barrier in shared memory, or finds a phase of it complete.
+    pub(super) fn meet(&mut self, barrier: u32, warp: usize, arrives: bool) {
+        let known = self.met.entry(barrier).or_default();
+        if arrives {
+            join(known, &self.clocks[warp]);
+        } else {
+            join(&mut self.clocks[warp], known);
+        }
         self.clocks[warp][warp] += 1;
     }
 

@@ -10,7 +10,7 @@ use super::lanes::{Lanes, Row};
 
 /// Largest number of rows, and of columns of the second matrix.
 const MOST_ROWS: usize = 16;
-const COLUMNS: usize = 8;
+pub(super) const COLUMNS: usize = 8;
 /// Largest k.
 const MOST_K: usize = 64;
 
@@ -35,10 +35,11 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
 }
 
 /// The parts of a register that hold an element each.
-fn per_register(element: Element) -> usize {
+pub(super) fn per_register(element: Element) -> usize {
     match element {
         Element::Half | Element::Bfloat => 2,
         Element::Tf32 | Element::Double => 1,
+        Element::E4m3 | Element::E5m2 => 4,
         Element::Integer(bits, _) => 32 / usize::from(bits),
     }
 }
@@ -69,14 +70,19 @@ fn of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usi
 }
 
 /// The place of an element of the sums: register `i` of a lane, as if each held one.
-fn of_sum(i: usize, lane: usize) -> (usize, usize) {
+pub(super) fn of_sum(i: usize, lane: usize) -> (usize, usize) {
     (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
 }
 
 /// A number as `significand * 2^(exponent - 10)`, or `None` for an infinity and what is no number.
 fn split(element: Element, word: u32, part: usize) -> Option<(i32, i32)> {
-    let half = word >> (16 * part) & 0xffff;
+    let half = word >> (16 * part % 32) & 0xffff;
+    let byte = word >> (8 * part % 32) & 0xff;
     let (sign, field, fraction, most, bias) = match element {
+        // All numbers but one have values.
+        Element::E4m3 if byte & 0x7f == 0x7f => return None,
+        Element::E4m3 => (byte >> 7, byte >> 3 & 0xf, (byte & 7) << 7, u32::MAX, 7),
+        Element::E5m2 => (byte >> 7, byte >> 2 & 0x1f, (byte & 3) << 8, 0x1f, 15),
         Element::Bfloat => (half >> 15, half >> 7 & 0xff, (half & 0x7f) << 3, 0xff, 127),
         Element::Tf32 => (word >> 31, word >> 23 & 0xff, word >> 13 & 0x3ff, 0xff, 127),
         _ => (half >> 15, half >> 10 & 0x1f, half & 0x3ff, 0x1f, 15),
@@ -91,30 +97,35 @@ fn split(element: Element, word: u32, part: usize) -> Option<(i32, i32)> {
 
 /// The value of an element of a word.
 fn number(element: Element, word: u32, part: usize) -> f64 {
-    let upper = (word >> (16 * part)) as u16;
+    let upper = (word >> (16 * part % 32)) as u16;
     match element {
         Element::Bfloat => f64::from(f32::from_bits(u32::from(upper) << 16)),
         Element::Tf32 => f64::from(f32::from_bits(word & 0xffff_e000)),
+        Element::E5m2 => half::to_f64(((word >> (8 * part)) as u16) << 8),
+        Element::E4m3 => match split(element, word, part) {
+            Some((significand, exponent)) => f64::from(significand) * half::power(exponent - 10),
+            None => f64::NAN,
+        },
         _ => half::to_f64(upper),
     }
 }
 
 /// Elements of a matrix, significand and exponent apart, and whether all of them are finite.
-struct Split<const ROWS: usize, const COLUMNS: usize> {
-    significands: [[i32; COLUMNS]; ROWS],
+pub(super) struct Split<const ROWS: usize, const COLUMNS: usize> {
+    pub(super) significands: [[i32; COLUMNS]; ROWS],
     exponents: [[i32; COLUMNS]; ROWS],
     /// Their values, where some are not finite.
-    values: [[f64; COLUMNS]; ROWS],
+    pub(super) values: [[f64; COLUMNS]; ROWS],
     finite: bool,
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (significands, exponents, values) = ([[0; COLUMNS]; ROWS], [[0; COLUMNS]; ROWS], [[0.0; COLUMNS]; ROWS]);
         Self { significands, exponents, values, finite: true }
     }
 
-    fn put(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
+    pub(super) fn put(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
         match split(element, word, part) {
             Some((significand, exponent)) => {
                 self.significands[row][column] = significand;
@@ -128,10 +139,10 @@ impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
 
 /// A row of sums while a matrix unit adds to them.
 #[derive(Clone, Copy)]
-struct Sums {
+pub(super) struct Sums {
     /// The bits of each, of half precision where `half`.
-    bits: [u32; COLUMNS],
-    half: bool,
+    pub(super) bits: [u32; COLUMNS],
+    pub(super) half: bool,
 }
 
 impl Sums {
@@ -154,7 +165,13 @@ impl Sums {
     }
 
     /// Adds the products of a chunk: of part of a row of the first matrix, and as many rows of the second.
-    fn add<const N: usize>(&mut self, rule: Rule, a: (&Split<N, 16>, usize), b: &Split<16, COLUMNS>, chunk: std::ops::Range<usize>) {
+    pub(super) fn add<const N: usize, const K: usize>(
+        &mut self,
+        rule: Rule,
+        a: (&Split<N, K>, usize),
+        b: &Split<K, COLUMNS>,
+        chunk: std::ops::Range<usize>,
+    ) {
         let (a, row) = a;
         let zero = i32::from(rule.zeros[usize::from(!self.half)]);
         let (mut sums, mut most) = ([0; COLUMNS], [0; COLUMNS]);
@@ -166,7 +183,7 @@ impl Sums {
             addends[column] = (significand, if significand == 0 { zero } else { exponent });
             most[column] = addends[column].1;
         }
-        let (mut products, mut exponents) = ([[0; COLUMNS]; 16], [[0; COLUMNS]; 16]);
+        let (mut products, mut exponents) = ([[0; COLUMNS]; K], [[0; COLUMNS]; K]);
         for k in chunk.clone() {
             let (significand, exponent) = (a.significands[row][k], a.exponents[row][k]);
             for column in 0..COLUMNS {
@@ -178,15 +195,17 @@ impl Sums {
             }
         }
         // Truncated towards zero.
-        let align = |value: i32, up: u32, below: i32| {
-            let magnitude = (value.unsigned_abs() << up >> below.min(31) as u32) as i32;
+        let fraction = u32::from(rule.fraction);
+        let align = |value: i32, bits: u32, below: i32| {
+            let down = below as u32 + bits.saturating_sub(fraction);
+            let magnitude = (value.unsigned_abs() << fraction.saturating_sub(bits) >> down.min(31)) as i32;
             if value < 0 { -magnitude } else { magnitude }
         };
-        let (fraction, mut narrow) = (u32::from(rule.fraction), [0_i32; COLUMNS]);
+        let mut narrow = [0_i32; COLUMNS];
         // Eight products of less than 2^27 fit into a word.
         for (number, k) in chunk.clone().enumerate() {
             for column in 0..COLUMNS {
-                narrow[column] += align(products[k][column], fraction - 20, most[column] - exponents[k][column]);
+                narrow[column] += align(products[k][column], 20, most[column] - exponents[k][column]);
             }
             if number % 8 == 7 || k + 1 == chunk.end {
                 for column in 0..COLUMNS {
@@ -197,7 +216,7 @@ impl Sums {
         }
         for column in 0..COLUMNS {
             let (significand, exponent) = addends[column];
-            let sum = sums[column] + i64::from(align(significand, fraction - 23, most[column] - exponent));
+            let sum = sums[column] + i64::from(align(significand, 23, most[column] - exponent));
             if !finite {
                 let values = chunk.clone().map(|k| a.values[row][k] * b.values[k][column]);
                 let value = values.fold(self.value(column), |sum, product| sum + product);
@@ -213,6 +232,11 @@ impl Sums {
             let exponent = most[column] - fraction as i32;
             self.bits[column] = match self.half {
                 true => half_of(sum, exponent),
+                // Sums of bytes keep 13 bits of fraction.
+                false if fraction < 23 => match single_of(sum, exponent) & !0x3ff {
+                    0x8000_0000 => 0,
+                    bits => bits,
+                },
                 false => single_of(sum, exponent),
             };
         }
@@ -404,6 +428,29 @@ mod tests {
             sums.add(rule, (&first, 0), &second, start..(start + chunk).min(a.len()));
         }
         sums.bits[0]
+    }
+
+    #[test]
+    fn sums_of_bytes_keep_thirteen_bits_of_fraction() {
+        // Dot products of 32 bytes by MMA-Sim's rule, in rational arithmetic: types, bits of the sum, factors, addend and result.
+        let text = include_str!("../../../../tests/data/programs/byte_sums.txt");
+        let rule = Rule::of_groups(true);
+        for line in text.lines() {
+            let parts: Vec<&str> = line.split(' ').collect();
+            let element = |name: &str| if name == "e4m3" { Element::E4m3 } else { Element::E5m2 };
+            let bytes = |hex: &str| (0..32).map(|at| u32::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect::<Vec<u32>>();
+            let (a, b) = (bytes(parts[3]), bytes(parts[4]));
+            let [addend, expected] = [parts[5], parts[6]].map(|word| u32::from_str_radix(word, 16).unwrap());
+            let (mut first, mut second) = (Split::<1, 32>::new(), Split::<32, COLUMNS>::new());
+            for k in 0..32 {
+                first.put(0, k, (element(parts[0]), a[k], 0));
+                second.put(k, 0, (element(parts[1]), b[k], 0));
+            }
+            let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half: parts[2] == "16" };
+            sums.add(rule, (&first, 0), &second, 0..32);
+            assert_eq!(sums.bits[0], expected, "{:x} instead of the last word of {line}", sums.bits[0]);
+        }
+        assert_eq!(text.lines().count(), 96);
     }
 
     #[test]

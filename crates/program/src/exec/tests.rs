@@ -80,9 +80,11 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
             local_bytes: 0,
             limit: 1000,
             textures: Arc::default(),
+            cluster: one,
+            cooperative: false,
         };
         Executor::default()
-            .cta(&kernel, &mut memory, 0, false, (&mut Tally::default(), false))
+            .ctas(&kernel, &mut memory, 0, false, (&mut Tally::default(), false))
             .unwrap_or_else(|trouble| panic!("{trouble:?}"));
         let bytes = &memory.allocations()[buffer].bytes;
         results.extend((0..chunk.len()).map(|lane| u64::from_le_bytes(bytes[32 * lane + 24..32 * lane + 32].try_into().unwrap())));

@@ -12,8 +12,9 @@ use super::cta::{Context, Flow, Kernel, Located, SHARED_WINDOW, TURN, Trouble};
 use super::lanes::Row;
 use super::shadow::Access;
 use super::tally::{passes, sectors};
+use super::warp::Wait;
 use super::warp::Warp;
-use super::{control, convert, cross, float, image, integer, outside, tensor};
+use super::{bulk, control, convert, cross, float, image, integer, mbarrier, outside, products, tensor};
 
 /// A path that executes until the warp's paths change or others are to go on.
 pub(super) struct Turn<'t, 'm, 'c> {
@@ -69,7 +70,8 @@ impl Task for Turn<'_, '_, '_> {
                         memories.shadow = Some(shadow);
                         noted.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
                     }
-                    if !at_once::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
+                    // In a cluster an address tells whose shared memory is meant.
+                    if memories.peers.len() > 1 || !at_once::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
                         access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, (32 * number, place))
                             .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
                     }
@@ -130,7 +132,7 @@ fn other(
     match inst.op {
         Op::Nop => {}
         Op::Special(special, wide) => {
-            let values = special_values(special, warp, number, context);
+            let values = special_values(special, warp, number, context, memories.rank);
             let mask = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
             warp.lanes.set(inst.dst, mask, &values);
             if wide {
@@ -177,6 +179,26 @@ fn other(
                 note_access(warp, next - 1, mask, &places, context);
             }
         }
+        Op::Mbarrier(op) => {
+            return mbarrier::execute((inst, op), warp, (number, path), mask, pool, memories)
+                .map_err(|(lane, trouble)| (Some(lane), trouble));
+        }
+        Op::GroupProduct(product) => {
+            products::execute((inst, product), lanes, pool, mask, (&memories.shared, number)).map_err(|trouble| (None, trouble))?;
+        }
+        Op::Bulk(op) if mask != 0 => {
+            bulk::execute(inst, op, lanes, pool, (memories, &context.kernel.banks)).map_err(|trouble| (None, trouble))?;
+        }
+        Op::WaitProducts if mask != 0 => {
+            warp.waits[0] += 1;
+            warp.paths[path].wait = Wait::Products;
+            return Ok(Flow::Changed);
+        }
+        Op::ClusterArrive if mask != 0 => warp.waits[1] += 1,
+        Op::ClusterWait if mask != 0 => {
+            warp.paths[path].wait = Wait::Cluster;
+            return Ok(Flow::Changed);
+        }
         Op::CallOutside => {
             let done = outside::call(inst, lanes, pool, mask, memories, 32 * number);
             done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
@@ -186,7 +208,7 @@ fn other(
     Ok(Flow::Next(next))
 }
 
-fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>) -> Row {
+fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>, rank: usize) -> Row {
     let block = context.kernel.block;
     let (x, y) = (block.x.max(1), block.y.max(1));
     std::array::from_fn(|lane| {
@@ -206,6 +228,7 @@ fn special_values(special: Special, warp: &Warp, number: usize, context: &Contex
                 [own, own - 1, own | (own - 1), !(own | (own - 1)), !(own - 1)][usize::from(kind) % 5]
             }
             Special::SharedWindow => (SHARED_WINDOW >> 32) as u32,
+            Special::ClusterRank => rank as u32,
         }
     })
 }

@@ -26,6 +26,12 @@ pub(super) enum Wait {
     Warp(u32),
     /// A barrier of the CTA.
     Barrier(u8),
+    /// The phase of this parity of a barrier at an address of shared memory.
+    Mbarrier(u32, bool),
+    /// The products of the other warps of its group.
+    Products,
+    /// The CTAs of its cluster.
+    Cluster,
 }
 
 /// Lanes that execute the same instructions.
@@ -59,12 +65,27 @@ pub(super) struct Warp {
     pub(super) barrier_result: u32,
     /// The place of the last access to memory, and its first address.
     pub(super) last_access: (usize, u64),
+    /// How often it waited for the products of its group, and arrived at the barrier of its cluster.
+    pub(super) waits: [u32; 2],
+    /// It waits for others in a loop: they go first.
+    pub(super) rests: bool,
 }
 
 impl Warp {
     pub(super) fn new(rows: Rows) -> Self {
         let (paths, stream) = Default::default();
-        Self { lanes: Lanes::new(rows), paths, sync: [0; 16], live: 0, executed: 0, stream, barrier_result: 0, last_access: (0, 0) }
+        Self {
+            lanes: Lanes::new(rows),
+            paths,
+            sync: [0; 16],
+            live: 0,
+            executed: 0,
+            stream,
+            barrier_result: 0,
+            last_access: (0, 0),
+            waits: [0; 2],
+            rests: false,
+        }
     }
 
     /// Prepares the warp for a CTA in which `mask` are its lanes.
@@ -80,6 +101,7 @@ impl Warp {
         self.stream = StreamBuilder::default();
         self.barrier_result = 0;
         self.last_access = (0, 0);
+        (self.waits, self.rests) = ([0; 2], false);
     }
 
     /// The path that goes on next.

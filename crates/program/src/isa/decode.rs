@@ -49,8 +49,9 @@ pub(in super::super) struct Decoded {
 
 /// Decodes a kernel of the architecture `arch` (80 for sm_80).
 pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, arch: u32) -> Result<Decoded, ProgramError> {
-    let highest = kernel.code.iter().flat_map(|inst| &inst.operands).filter_map(highest_register).max().unwrap_or(0);
-    let registers = u16::from(highest) + 8;
+    let named = kernel.code.iter().flat_map(|inst| &inst.operands).filter_map(highest_register).max().unwrap_or(0);
+    let sums = kernel.code.iter().filter_map(super::hopper::last_register).max().unwrap_or(0);
+    let registers = (u16::from(named) + 8).max(sums + 1);
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
     let mut binder = Binder { rows, banks, rule: Rule::of(arch), pool: Vec::new(), places: FxHashMap::default() };
@@ -101,7 +102,7 @@ pub(in super::super) fn refusals(kernel: &KernelText, banks: &Banks) -> Vec<(Str
     let mut refused = Vec::new();
     for text in &kernel.code {
         // Each with constants of its own, of which there may be any number here.
-        let rows = Rows { registers: 255, uniform: 72 };
+        let rows = Rows { registers: 256, uniform: 72 };
         let mut binder = Binder { rows, banks, rule: Rule::VOLTA, pool: Vec::new(), places: FxHashMap::default() };
         if let Err(problem) = binder.inst(text) {
             refused.push((text.mnemonic.clone(), text.line, problem.what()));
@@ -119,7 +120,10 @@ fn highest_register(operand: &Operand) -> Option<u8> {
 }
 
 fn names_uniform(operand: &Operand) -> bool {
-    matches!(operand.kind, Kind::Uniform(_) | Kind::Memory { uniform: Some(_), .. } | Kind::Constant { uniform: Some(_), .. })
+    matches!(
+        operand.kind,
+        Kind::Uniform(_) | Kind::Descriptor(..) | Kind::Memory { uniform: Some(_), .. } | Kind::Constant { uniform: Some(_), .. }
+    )
 }
 
 /// Why an instruction cannot be executed.
@@ -198,6 +202,14 @@ impl Binder<'_> {
             uniform: uniform && !matches!(parts.name(), "REDUX" | "VOTEU" | "R2UR"),
             rechecked: false,
         };
+        if let Op::GroupProduct(product) = op {
+            self.product(text, &mut inst, product)?;
+            return Ok((inst, Some(0)));
+        }
+        if let Op::Bulk(_) = op {
+            self.bulk(text, &mut inst)?;
+            return Ok((inst, None));
+        }
         if let Op::Image(image) = op {
             let destination = self.image(text, &mut inst, image)?;
             return Ok((inst, destination));
@@ -270,6 +282,8 @@ impl Binder<'_> {
                 _ => {}
             }
             if letter == '*' && shape == "*" {
+                // How long it sleeps has no effect; that it does is noted.
+                inst.immediate = u32::from(parts.name() == "NANOSLEEP");
                 return Ok((inst, None));
             }
         }
@@ -422,7 +436,8 @@ fn predicate(operand: &Operand) -> Option<PredicateSource> {
 
 fn special(name: &str) -> Option<Special> {
     Some(match name {
-        "SRZ" | "CgaCtaId" | "VIRTUALSMID" | "SMEMSZ" => Special::Zero,
+        "SRZ" | "VIRTUALSMID" | "SMEMSZ" => Special::Zero,
+        "CgaCtaId" => Special::ClusterRank,
         "TID.X" => Special::Thread(0),
         "TID.Y" => Special::Thread(1),
         "TID.Z" => Special::Thread(2),

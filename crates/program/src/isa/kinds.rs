@@ -91,7 +91,11 @@ pub(in super::super) enum Element {
     /// Single precision without the last 13 bits of the fraction.
     Tf32,
     Double,
-    /// Integers of so many bits, and whether they have a sign.
+    /// 4 bits of exponent and 3 of fraction; no infinities.
+    E4m3,
+    /// 5 bits of exponent and 2 of fraction.
+    E5m2,
+    /// Integers of so many bits, and whether they have a sign; those of one bit are multiplied by AND.
     Integer(u8, bool),
 }
 
@@ -113,6 +117,11 @@ pub(in super::super) struct Rule {
 impl Rule {
     /// That of Volta, and of its instructions on Turing.
     pub(in super::super) const VOLTA: Self = Self { fraction: 23, bytes: 8, zeros: [-19, -131] };
+
+    /// That of products of warp groups, of bytes or of larger elements.
+    pub(in super::super) fn of_groups(bytes: bool) -> Self {
+        Self { fraction: if bytes { 13 } else { 25 }, ..Self::of(90) }
+    }
 
     /// That of an architecture: 80 for sm_80.
     pub(in super::super) fn of(arch: u32) -> Self {
@@ -138,6 +147,89 @@ pub(in super::super) struct Tensor {
     pub(in super::super) saturate: bool,
     /// How sums of floating point are made.
     pub(in super::super) rule: Rule,
+}
+
+/// A product of matrices by a warp group: 64 x k by k x n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct GroupProduct {
+    pub(in super::super) n: u16,
+    pub(in super::super) k: u16,
+    pub(in super::super) a: Element,
+    pub(in super::super) b: Element,
+    /// Sums of half precision.
+    pub(in super::super) half: bool,
+    /// Integer sums saturate at 32 bits.
+    pub(in super::super) saturate: bool,
+    /// The first matrix lies in registers.
+    pub(in super::super) registers: bool,
+    /// The matrices lie with k as their slow dimension.
+    pub(in super::super) transposed: [bool; 2],
+    /// The matrices are taken with the other sign.
+    pub(in super::super) negated: [bool; 2],
+}
+
+/// What is done with a barrier in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Mbarrier {
+    /// Its word is written, which initialises it.
+    Write,
+    /// Arrivals, then bytes that are expected, or with `complete` have come. `drops` lowers the number of arrivals of the next phases, too.
+    Arrive { arrivals: Amount, bytes: Amount, complete: bool, drops: bool },
+    /// Whether a phase is complete; `waits` until it is.
+    Check { waits: bool },
+    /// It is a barrier no longer.
+    Invalidate,
+    /// An arrival, or a byte, when the copies so far of the lane are complete.
+    Copies { bytes: bool },
+    /// An arrival at a barrier of Ampere's form; `copies`: when the copies so far are complete.
+    Arrive80 { copies: bool },
+}
+
+/// How much of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Amount {
+    None,
+    One,
+    /// What the register holds.
+    Register,
+}
+
+/// A copy by the tensor memory accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Bulk {
+    /// A box of a tensor of so many dimensions to shared memory, of several CTAs if `multicast`.
+    LoadTensor {
+        rank: u8,
+        multicast: bool,
+    },
+    StoreTensor {
+        rank: u8,
+    },
+    ReduceTensor {
+        rank: u8,
+        op: AtomicOp,
+    },
+    /// A linear piece to shared memory.
+    Load {
+        multicast: bool,
+    },
+    Store,
+    /// Between the shared memories of a cluster.
+    Move,
+    Reduce {
+        op: AtomicOp,
+        kind: BulkType,
+    },
+    /// Only moves data between caches.
+    Prefetch,
+}
+
+/// The type of the elements of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum BulkType {
+    Atomic(AtomicType),
+    Half,
+    Bfloat,
 }
 
 /// Which numbers a minimum or maximum is of.
@@ -295,6 +387,8 @@ pub(in super::super) enum Special {
     LaneMask(u8),
     /// The high word of the window of shared memory.
     SharedWindow,
+    /// The number of the CTA in its cluster.
+    ClusterRank,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
 
 mod decode;
+mod hopper;
 mod image;
 mod inst;
 mod kinds;
@@ -16,7 +17,7 @@ mod texture;
 pub(super) use decode::{Banks, Decoded, decode, refusals};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
 pub(super) use kinds::{
-    AtomicOp, AtomicType, Barrier, Beyond, Compare, Element, Float, Halves, Image, ImageAccess, Logic, MufuOp, Number, Pick, Picked, Round,
-    Rule, ShuffleMode, Space, Special, Tensor, VoteMode,
+    Amount, AtomicOp, AtomicType, Barrier, Beyond, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess,
+    Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, Rule, ShuffleMode, Space, Special, Tensor, VoteMode,
 };
 pub(super) use op::{Group, Op};

@@ -2,8 +2,8 @@
 
 use super::super::operand::Half;
 use super::kinds::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Pick, Round, ShuffleMode, Space, Special, Tensor,
-    VoteMode,
+    AtomicOp, AtomicType, Barrier, Bulk, Compare, Float, GroupProduct, Halves, Image, Logic, Mbarrier, MufuOp, Number, Pick, Round,
+    ShuffleMode, Space, Special, Tensor, VoteMode,
 };
 
 /// An operation.
@@ -18,6 +18,8 @@ pub(in super::super) enum Op {
     Add3 {
         extended: bool,
     },
+    /// The sum of three numbers of 64 bits.
+    AddPairs,
     MulAdd {
         extended: bool,
     },
@@ -93,7 +95,10 @@ pub(in super::super) enum Op {
         signed: bool,
         sum: bool,
     },
-    PredicatesToRegister,
+    /// Into a byte of the register.
+    PredicatesToRegister {
+        byte: u8,
+    },
     RegisterToPredicates,
     // Single precision.
     FAdd(Float),
@@ -240,7 +245,27 @@ pub(in super::super) enum Op {
     },
     GroupCopies,
     WaitCopies,
+    /// Matrices of 8 x 8 halves to shared memory.
+    StoreMatrix {
+        count: u8,
+        transposed: bool,
+    },
+    /// A barrier that is an object in shared memory.
+    Mbarrier(Mbarrier),
+    /// A copy by the tensor memory accelerator, of a linear piece or of a box of a tensor.
+    Bulk(Bulk),
+    /// A product of matrices by a warp group.
+    GroupProduct(GroupProduct),
+    /// The warps of a warp group wait for each other's products.
+    WaitProducts,
+    // Clusters of CTAs.
+    ClusterArrive,
+    ClusterWait,
     // Control.
+    /// Whether the lane is the first active one.
+    Elect,
+    /// All lanes go the same way if the predicate holds in any.
+    BranchAny,
     Branch,
     /// Whether the lanes must be all that a word names, or all that have not exited, to go on, or to jump.
     BranchDiverged {
@@ -292,6 +317,7 @@ impl Op {
             | Self::MovPair
             | Self::ReadFirst
             | Self::Add3 { .. }
+            | Self::AddPairs
             | Self::MulAdd { .. }
             | Self::MulAddHigh { .. }
             | Self::MulAddWide { .. }
@@ -319,7 +345,7 @@ impl Op {
             | Self::FSelect
             | Self::DotBytes { .. }
             | Self::AbsDifference { .. }
-            | Self::PredicatesToRegister
+            | Self::PredicatesToRegister { .. }
             | Self::RegisterToPredicates => Group::Integer,
             Self::FAdd(_)
             | Self::FMul(_)
@@ -348,6 +374,7 @@ impl Op {
             | Self::Atomic { .. }
             | Self::QuerySpace(_)
             | Self::LoadMatrix { .. }
+            | Self::StoreMatrix { .. }
             | Self::CopyAsync { .. }
             | Self::GroupCopies
             | Self::WaitCopies => Group::Access,

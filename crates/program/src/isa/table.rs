@@ -5,10 +5,10 @@
 //! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
 //! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
 
-use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, MufuOp, Number, Pick, Picked, Round, ShuffleMode, Space, VoteMode};
+use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, ShuffleMode, Space, VoteMode};
 use super::op::Op;
 use super::parts::Parts;
-use super::{tensor, texture};
+use super::{hopper, tensor, texture};
 
 const ROUND: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
 const COMPARE: &[&str] =
@@ -62,6 +62,21 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     let compared = || parts.compare().zip(parts.logic()).ok_or(None);
     match plain {
         "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
+        // Waits of launches for each other, which come one after the other anyway, and hints.
+        "ACQBULK" | "PREEXIT" | "USETMAXREG" | "FENCE" | "UTMACCTL" | "UTMACMDFLUSH" => Ok((Op::Nop, "*")),
+        "ELECT" => row(&[], Op::Elect, "PdQ"),
+        "UCGABAR_ARV" => Ok((Op::ClusterArrive, "*")),
+        "UCGABAR_WAIT" => Ok((Op::ClusterWait, "*")),
+        "WARPGROUP" if parts.has("DEPBAR") => Ok((Op::WaitProducts, "*")),
+        "WARPGROUP" => row(&[&["ARRIVE"]], Op::Nop, "*"),
+        "HGMMA" | "QGMMA" | "IGMMA" | "BGMMA" => hopper::product(parts),
+        "SYNCS" | "ARRIVES" => hopper::mbarrier(parts),
+        "ATOMS" if parts.has("ARRIVE") => row(&[&["ARRIVE", "64"]], Op::Mbarrier(Mbarrier::Arrive80 { copies: false }), "DM"),
+        "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => hopper::bulk(parts),
+        "STSM" => {
+            let count = if parts.has("4") { 4 } else { 1 + u8::from(parts.has("2")) };
+            row(&[&["16", "M88", "MT88", "2", "4"]], Op::StoreMatrix { count, transposed: parts.has("MT88") }, "MS")
+        }
         "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
         // The predicate says whether lanes have different values.
         "R2UR" => row(&[], Op::ReadFirst, "pDS"),
@@ -70,6 +85,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
             _ => row(&[], Op::Mov, "DS"),
         },
+        "IADD3" if parts.has("64") => row(&[&["64"]], Op::AddPairs, "DSSS"),
         "IADD3" => row(&[&["X"]], Op::Add3 { extended: parts.has("X") }, "DppSSSqq"),
         "VIADD" if parts.has("16x2") => row(&[&["16x2"]], Op::AddHalves, "DSS"),
         "VIADD" => row(&[], Op::Add3 { extended: false }, "DSS"),
@@ -129,7 +145,10 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[INTEGERS, &["SAT"]], Op::PackIntegers(to), "DSSS")
         }
         "VABSDIFF" => row(&[&["U32"]], Op::AbsDifference { signed }, "DSSS"),
-        "P2R" | "UP2UR" => row(&[], Op::PredicatesToRegister, "D*SS"),
+        "P2R" | "UP2UR" => {
+            let byte = (0..4).find(|byte| parts.has(["B0", "B1", "B2", "B3"][*byte])).unwrap_or(0) as u8;
+            row(&[&["B0", "B1", "B2", "B3"]], Op::PredicatesToRegister { byte }, "D*SS")
+        }
         "R2P" | "UR2UP" => row(&[], Op::RegisterToPredicates, "*SS"),
         "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
         "FMUL" => {
@@ -282,6 +301,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "BRA" if parts.has("DIV") || parts.has("CONV") => {
             row(&[&["DIV", "CONV"]], Op::BranchDiverged { together: parts.has("CONV") }, "sI")
         }
+        "BRA" if parts.has("ANY") => row(&[&["U", "ANY"]], Op::BranchAny, "qI"),
         "BRA" | "JMP" => row(&[&["U"]], Op::Branch, "qI"),
         "BRX" => row(&[], Op::BranchIndirect, "SI"),
         "BSSY" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::SetSync, "BI"),

@@ -10,11 +10,14 @@ use warpshard_isa::Generation;
 use warpshard_workload::{Dim3, PeerCopy};
 
 use super::super::error::ProgramError;
-use super::super::exec::{Kernel, LOCAL_WINDOW, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture};
+use super::super::exec::{
+    CONSTANT_WINDOW, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture,
+};
 use super::super::isa::{Banks, decode};
 use super::super::listing::{KernelText, Module};
 use super::super::schema::{CopyRow, LaunchRow, Value};
 use super::super::statics::statics;
+use super::super::tensor_map::{self, TensorMap};
 use super::super::{Launch, Program};
 use super::Loader;
 
@@ -33,6 +36,8 @@ pub(super) struct Bound<'a> {
     pub(super) module: &'a Module,
     /// Names of the texture objects, and the objects.
     pub(super) textures: (&'a [&'a str], Arc<[Texture]>),
+    /// Tensor maps by their names.
+    pub(super) tensors: Vec<(&'a str, TensorMap)>,
     /// Most instructions of a warp.
     pub(super) limit: u64,
 }
@@ -133,10 +138,13 @@ impl Loader<'_> {
         };
         let globals = &program.addresses[program.buffers.len()..];
         let textures = Arc::clone(&bound.textures.1);
-        let shape = Shape { grid, block, dynamic, limit: bound.limit, globals, stream: StreamId(stream), textures };
+        let cluster = if row.cluster.is_empty() { None } else { Some(self.dimensions(&row.cluster, "cluster", [16; 3])?) };
+        let cooperative = row.cooperative;
+        let shape = Shape { grid, block, dynamic, limit: bound.limit, globals, stream: StreamId(stream), textures, cluster, cooperative };
         let launch = bind(self.path, (bound.module, text), &shape, row.arguments.len(), &argument);
         launch.map_err(|problem| {
-            let key = if problem.what.starts_with("shared") { "shared" } else { "arguments" };
+            let keys = ["shared", "cluster", "cooperative"];
+            let key = keys.into_iter().find(|key| problem.what.starts_with(key)).unwrap_or("arguments");
             self.of_key(key, problem)
         })
     }
@@ -199,6 +207,8 @@ impl Loader<'_> {
                 local_bytes: 0,
                 limit: bound.limit,
                 textures: Arc::default(),
+                cluster: one,
+                cooperative: false,
             }),
         })
     }
@@ -231,6 +241,16 @@ impl Loader<'_> {
 
     /// The bytes of an argument of `size` bytes.
     fn argument(&self, value: &Value, size: usize, (program, bound): (&Program, &Bound<'_>), what: &str) -> Result<Vec<u8>, ProgramError> {
+        if let Value::Text(text) = value
+            && let Some(name) = text.strip_prefix('&')
+            && let Some((_, map)) = bound.tensors.iter().find(|(known, _)| *known == name.trim())
+        {
+            if size != tensor_map::BYTES {
+                let expected = format!("a parameter of {} bytes, which a tensor map has", tensor_map::BYTES);
+                return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
+            }
+            return Ok(map.encode().to_vec());
+        }
         if let Value::List(values) = value {
             return self.structure(values, size, (program, bound), what);
         }
@@ -302,6 +322,9 @@ pub(in super::super) struct Shape<'a> {
     pub(in super::super) stream: StreamId,
     /// Texture objects, of which the first has number 1.
     pub(in super::super) textures: Arc<[Texture]>,
+    /// CTAs of a cluster, where the launch says so.
+    pub(in super::super) cluster: Option<Dim3>,
+    pub(in super::super) cooperative: bool,
 }
 
 /// Binds a kernel to a launch that `asked` names; `argument` gives the bytes of an argument by its number and size.
@@ -312,7 +335,7 @@ pub(in super::super) fn bind(
     arguments: usize,
     argument: &dyn Fn(usize, usize) -> Result<Vec<u8>, ProgramError>,
 ) -> Result<Launch, ProgramError> {
-    let &Shape { grid, block, dynamic, limit, globals, stream, ref textures } = shape;
+    let &Shape { grid, block, dynamic, limit, globals, stream, ref textures, cooperative, .. } = shape;
     let bad = |what: String| ProgramError::new(asked, 0, what);
     if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
         let found = format!("grid {grid}, block {block}");
@@ -331,6 +354,33 @@ pub(in super::super) fn bind(
     bank[0x18..0x20].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
     bank[0x20..0x28].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
     bank[STACK_TOP..STACK_TOP + 8].copy_from_slice(&(local as u64).to_le_bytes());
+    let cluster = cluster(asked, text, shape)?;
+    if module.arch >= 90 {
+        // Where compiled code finds the parameters, and the sizes of clusters and of the grid in clusters.
+        let parameters = CONSTANT_WINDOW + text.parameter_base as u64;
+        bank[0x198..0x1a0].copy_from_slice(&parameters.to_le_bytes());
+        let (sizes, whole) = ([cluster.x, cluster.y, cluster.z], [grid.x, grid.y, grid.z]);
+        for dimension in 0..3 {
+            let inverse = 1.0 / sizes[dimension] as f32;
+            let values = [(0x144, sizes[dimension]), (0x150, inverse.to_bits()), (0x15c, whole[dimension] / sizes[dimension])];
+            for (at, value) in values {
+                bank[at + 4 * dimension..at + 4 * dimension + 4].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        bank[0x188..0x18c].copy_from_slice(&(cluster.count() as u32).to_le_bytes());
+    }
+    if cooperative {
+        if grid.count() > u64::from(MOST_TOGETHER) {
+            let found = format!("{} CTAs", grid.count());
+            return Err(bad("cooperative launches have few CTAs, which must all be there at once".into())
+                .found(found)
+                .expected(format!("at most {MOST_TOGETHER}")));
+        }
+        // The high word stands before the low one.
+        let at = if module.arch >= 90 { 0x44 } else { 0x8c };
+        bank[at..at + 4].copy_from_slice(&((MEETING.0 >> 32) as u32).to_le_bytes());
+        bank[at + 4..at + 8].copy_from_slice(&(MEETING.0 as u32).to_le_bytes());
+    }
     if arguments != text.parameters.len() {
         let found = format!("{arguments} arguments");
         return Err(bad(format!("kernel {} takes {} arguments", text.name, text.parameters.len())).found(found));
@@ -365,8 +415,30 @@ pub(in super::super) fn bind(
             local_bytes: local,
             limit,
             textures: Arc::clone(textures),
+            cluster,
+            cooperative,
         }),
     })
+}
+
+/// The CTAs of a cluster: as the launch says, or the kernel.
+fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, ProgramError> {
+    let bad = |what: String| ProgramError::new(asked, 0, what);
+    let own = text.cluster.map(|[x, y, z]| Dim3 { x, y, z });
+    let cluster = match (shape.cluster, own) {
+        (Some(asked), Some(own)) if asked != own => {
+            let what = format!("cluster {asked} is not what kernel {} was compiled for", text.name);
+            return Err(bad(what).expected(own.to_string()));
+        }
+        (asked, own) => asked.or(own).unwrap_or(Dim3 { x: 1, y: 1, z: 1 }),
+    };
+    let grid = shape.grid;
+    let whole = grid.x.is_multiple_of(cluster.x) && grid.y.is_multiple_of(cluster.y) && grid.z.is_multiple_of(cluster.z);
+    if cluster.count() > 16 || !whole {
+        let what = format!("cluster {cluster} does not divide the grid {grid}");
+        return Err(bad(what).expected("at most 16 CTAs, and a grid of whole clusters in each dimension"));
+    }
+    Ok(cluster)
 }
 
 /// Whether a kernel uses local memory at all.

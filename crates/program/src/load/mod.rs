@@ -3,6 +3,7 @@
 mod check;
 mod launches;
 mod place;
+mod tensors;
 mod text;
 mod textures;
 
@@ -43,7 +44,7 @@ pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]
 pub(super) fn architectures(path: &Path) -> Result<Vec<u32>, ProgramError> {
     let text = text::read(path)?;
     let file = text::parse(path, &text)?;
-    Ok(file.modules.keys().filter_map(|name| name.strip_prefix("sm_")?.parse().ok()).collect())
+    Ok(file.modules.keys().filter_map(|name| name.strip_prefix("sm_")?.trim_end_matches('a').parse().ok()).collect())
 }
 
 struct Loader<'a> {
@@ -128,7 +129,8 @@ impl<'a> Loader<'a> {
         }
         let textures = self.textures(&program, &file.textures)?;
         let names: Vec<&str> = file.textures.keys().map(String::as_str).collect();
-        let bound = Bound { module: &module, textures: (&names, textures.into()), limit: file.limit.unwrap_or(LIMIT) };
+        let tensors = self.tensors(&program, &file.tensors)?;
+        let bound = Bound { module: &module, textures: (&names, textures.into()), tensors, limit: file.limit.unwrap_or(LIMIT) };
         self.launches(&mut program, &file.launches, &bound)?;
         for row in &file.outputs {
             let output = self.output(&program, self.row(row))?;
@@ -185,7 +187,7 @@ impl<'a> Loader<'a> {
                 let wanted = format!("sm_{arch}");
                 let what = || format!("the program has no listing for {wanted}");
                 let help = "compile it with `warpshard compile` and name the listing under `modules`";
-                let found = file.modules.get(&wanted);
+                let found = file.modules.get(&wanted).or_else(|| file.modules.get(&format!("{wanted}a")));
                 found.ok_or_else(|| self.bad_key("modules", what()).expected(listed(names)).help(help))?
             }
             None => {
@@ -197,7 +199,7 @@ impl<'a> Loader<'a> {
         let module = Module::load(&self.folder.join(name))?;
         let key = file.modules.iter().find(|(_, value)| *value == name).map_or("", |(key, _)| key);
         let arch = format!("sm_{}", module.arch);
-        if key != arch {
+        if key.trim_end_matches('a') != arch {
             let what = format!("the listing {name} is for another architecture than `modules` says");
             return Err(self.bad_key("modules", what).found(arch).expected(key));
         }

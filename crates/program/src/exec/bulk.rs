@@ -1,0 +1,250 @@
+//! Copies by the tensor memory accelerator: linear pieces, and boxes of tensors that maps describe.
+//!
+//! A copy is complete when its instruction is: its bytes then count at the barrier in shared memory that it names. What lies outside of a
+//! tensor is read as zeros, or as no number, and is not written (PTX ISA, "cp.async.bulk.tensor"). A box lies in shared memory row after row,
+//! its pieces of 16 bytes exchanged as the map says.
+
+use super::super::isa::{AtomicType, Banks, Bulk, BulkType, Inst, Round, Space};
+use super::super::tensor_map::{BYTES, RANKS, TYPES, TensorMap};
+use super::access::{Memories, modify};
+use super::cta::{CONSTANT_WINDOW, Trouble};
+use super::half;
+use super::lanes::{Lanes, Row};
+use super::mbarrier;
+use super::products::swizzle;
+
+/// Bytes that are moved at once in device memory.
+const UNIT: u64 = 16;
+
+/// Executes a copy of a warp.
+pub(super) fn execute(
+    inst: &Inst,
+    op: Bulk,
+    lanes: &Lanes,
+    pool: &[Row],
+    (memories, banks): (&mut Memories<'_>, &Banks),
+) -> Result<(), Trouble> {
+    let word = |source: usize, offset: u16| lanes.row(pool, inst.src[source].row + offset)[0];
+    let wide = |source: usize| u64::from(word(source, 0)) | u64::from(word(source, 1)) << 32;
+    let shared = |source: usize, offset: u16| u64::from(word(source, offset));
+    match op {
+        Bulk::Prefetch => {}
+        Bulk::LoadTensor { rank, multicast } => {
+            let map = tensor(wide(1), rank, memories, banks)?;
+            let corner = |place: usize| word(0, 2 + place as u16) as i32;
+            let bytes = of_box(&map, corner, memories)?;
+            for (to, barrier) in targets(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
+                for (place, piece) in bytes.chunks(16).enumerate() {
+                    let address = swizzle(to + 16 * place as u64, map.swizzle);
+                    memories.own(Space::Shared, address, piece.len(), 0)?.copy_from_slice(piece);
+                }
+                mbarrier::complete(memories, barrier, bytes.len() as i64)?;
+            }
+        }
+        Bulk::StoreTensor { rank } | Bulk::ReduceTensor { rank, .. } => {
+            let map = tensor(wide(1), rank, memories, banks)?;
+            let corner = |place: usize| word(0, 1 + place as u16) as i32;
+            let from = shared(0, 0);
+            let size = map.size();
+            let mut elements = Vec::new();
+            each(&map, corner, |number, address| elements.extend(address.map(|address| (number, address))));
+            for (number, address) in elements {
+                let place = swizzle(from + number * size, map.swizzle);
+                let value = memories.read(Space::Shared, place, size as usize, 0)?;
+                let value = match op {
+                    Bulk::ReduceTensor { op, .. } => {
+                        let old = memories.read(Space::Global, address, size as usize, 0)?;
+                        combine(op, kind_of(&map)?, old, value)
+                    }
+                    _ => value,
+                };
+                memories.write(Space::Global, address, size as usize, value, 0)?;
+            }
+        }
+        Bulk::Load { multicast } => {
+            let (from, size) = (wide(1), 16 * u64::from(word(2, 0) & 0xffff));
+            for (to, barrier) in targets(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
+                linear(Space::Shared, to, Space::Global, from, size, memories)?;
+                mbarrier::complete(memories, barrier, size as i64)?;
+            }
+        }
+        Bulk::Store => linear(Space::Global, wide(0), Space::Shared, shared(1, 0), 16 * u64::from(word(2, 0) & 0xffff), memories)?,
+        Bulk::Move => {
+            let size = 16 * u64::from(word(2, 0) & 0xffff);
+            linear(Space::Shared, shared(0, 0), Space::Shared, shared(1, 0), size, memories)?;
+            mbarrier::complete(memories, shared(0, 1), size as i64)?;
+        }
+        Bulk::Reduce { op, kind } => {
+            let (to, from, size) = (wide(0), shared(1, 0), 16 * u64::from(word(2, 0) & 0xffff));
+            let width = match kind {
+                BulkType::Half | BulkType::Bfloat => 2,
+                BulkType::Atomic(kind) if kind.is_wide() => 8,
+                BulkType::Atomic(_) => 4,
+            };
+            for offset in (0..size).step_by(width) {
+                let value = memories.read(Space::Shared, from + offset, width, 0)?;
+                let old = memories.read(Space::Global, to + offset, width, 0)?;
+                memories.write(Space::Global, to + offset, width, combine(op, kind, old, value), 0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The map at an address of device memory or constant bank 0.
+fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks: &Banks) -> Result<TensorMap, Trouble> {
+    if !address.is_multiple_of(64) {
+        return Err(Trouble::Misaligned { address, bytes: 64 });
+    }
+    let mut bytes = [0; BYTES];
+    for (place, eight) in bytes.chunks_exact_mut(8).enumerate() {
+        let at = address + 8 * place as u64;
+        let word = match at.checked_sub(CONSTANT_WINDOW).and_then(|offset| banks.read(0, offset as i64, 8)) {
+            Some(word) => word,
+            None => memories.read(Space::Global, at, 8, 0)?,
+        };
+        eight.copy_from_slice(&word.to_le_bytes());
+    }
+    let map =
+        TensorMap::decode(&bytes).ok_or(Trouble::Unsupported("a tensor map whose type of elements or number of dimensions is unknown"))?;
+    if map.rank != usize::from(rank) {
+        return Err(Trouble::Unsupported("a copy with another number of dimensions than its tensor map"));
+    }
+    if map.interleave != 0 {
+        return Err(Trouble::Unsupported("a tensor map of an interleaved tensor"));
+    }
+    Ok(map)
+}
+
+/// The places to which a copy goes and the barriers of each: in the CTAs of `mask`, or where the addresses say.
+fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) -> Result<Vec<(u64, u64)>, Trouble> {
+    let Some(mask) = mask else { return Ok(vec![(to, barrier)]) };
+    if u64::from(mask) >> memories.peers.len() != 0 {
+        return Err(Trouble::Unsupported("a copy to a CTA that the cluster does not have"));
+    }
+    let within = |address: u64, rank: u64| address & 0xff_ffff | rank << 24;
+    Ok((0..16).filter(|rank| mask >> rank & 1 != 0).map(|rank| (within(to, rank), within(barrier, rank))).collect())
+}
+
+/// Calls `visit` for the elements of a box in order with their numbers and addresses; `None` for those outside of the tensor.
+fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>)) {
+    let counts = map.counts();
+    let total: u64 = counts.iter().product();
+    let mut at = [0; RANKS];
+    for number in 0..total {
+        let mut address = Some(map.address);
+        for (place, at) in at.iter().enumerate().take(map.rank) {
+            let index = i64::from(corner(place)) + (at * u64::from(map.steps[place])) as i64;
+            let stride = if place == 0 { map.size() } else { map.strides[place - 1] };
+            let inside = index >= 0 && (index as u64) < map.sizes[place];
+            address = address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * stride));
+        }
+        visit(number, address);
+        for (place, count) in counts.iter().enumerate() {
+            at[place] += 1;
+            if at[place] < *count {
+                break;
+            }
+            at[place] = 0;
+        }
+    }
+}
+
+/// The bytes of a box.
+fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memories<'_>) -> Result<Vec<u8>, Trouble> {
+    let size = map.size();
+    let total: u64 = map.counts().iter().product();
+    let mut bytes = vec![0; (total * size) as usize];
+    let (name, ..) = TYPES[map.kind];
+    let nan: u64 = match name {
+        _ if !map.fills_nan => 0,
+        "f16" | "bf16" => 0x7fff,
+        "f64" => 0x7fff_ffff_ffff_ffff,
+        _ => 0x7fff_ffff,
+    };
+    // Elements that follow one another are read together.
+    let mut runs: Vec<(u64, u64, u64)> = Vec::new();
+    each(map, corner, |number, address| match (address, runs.last_mut()) {
+        (Some(address), Some((first, from, count))) if *first + *count == number && *from + *count * size == address => *count += 1,
+        (Some(address), _) => runs.push((number, address, 1)),
+        (None, _) => {
+            let at = (number * size) as usize;
+            bytes[at..at + size as usize].copy_from_slice(&nan.to_le_bytes()[..size as usize]);
+        }
+    });
+    for (first, from, count) in runs {
+        let (at, length) = ((first * size) as usize, (count * size) as usize);
+        read_linear(from, &mut bytes[at..at + length], memories)?;
+    }
+    if name.ends_with("_ftz") {
+        for four in bytes.chunks_exact_mut(4) {
+            let value = f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+            if value.is_subnormal() {
+                four.copy_from_slice(&0.0_f32.copysign(value).to_le_bytes());
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Reads a linear piece of device memory.
+fn read_linear(from: u64, to: &mut [u8], memories: &mut Memories<'_>) -> Result<(), Trouble> {
+    if let Some(window) = memories.global.window(from, to.len()) {
+        to.copy_from_slice(window);
+        return Ok(());
+    }
+    let (mut at, mut rest) = (from, to);
+    while !rest.is_empty() {
+        let step = [8, 4, 2].into_iter().find(|step| at.is_multiple_of(*step as u64) && rest.len() >= *step).unwrap_or(1);
+        let value = memories.read(Space::Global, at, step, 0)?;
+        let (piece, after) = rest.split_at_mut(step);
+        piece.copy_from_slice(&value.to_le_bytes()[..step]);
+        (at, rest) = (at + step as u64, after);
+    }
+    Ok(())
+}
+
+/// Copies a linear piece.
+fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, memories: &mut Memories<'_>) -> Result<(), Trouble> {
+    for address in [to, from] {
+        if !address.is_multiple_of(UNIT) {
+            return Err(Trouble::Misaligned { address, bytes: UNIT as usize });
+        }
+    }
+    for offset in (0..size).step_by(8) {
+        let value = memories.read(from_space, from + offset, 8, 0)?;
+        memories.write(to_space, to + offset, 8, value, 0)?;
+    }
+    Ok(())
+}
+
+/// How elements of a map are combined.
+fn kind_of(map: &TensorMap) -> Result<BulkType, Trouble> {
+    Ok(match TYPES[map.kind].0 {
+        "u32" => BulkType::Atomic(AtomicType::U32),
+        "i32" => BulkType::Atomic(AtomicType::S32),
+        "u64" => BulkType::Atomic(AtomicType::U64),
+        "i64" => BulkType::Atomic(AtomicType::S64),
+        "f32" | "f32_ftz" => BulkType::Atomic(AtomicType::F32),
+        "f64" => BulkType::Atomic(AtomicType::F64),
+        "f16" => BulkType::Half,
+        "bf16" => BulkType::Bfloat,
+        _ => return Err(Trouble::Unsupported("a reduction of a tensor of this type")),
+    })
+}
+
+/// An old and a new element combined.
+fn combine(op: super::super::isa::AtomicOp, kind: BulkType, old: u64, value: u64) -> u64 {
+    use super::super::isa::AtomicOp;
+    let choose = |a: f64, b: f64| match op {
+        AtomicOp::Min => a.min(b),
+        AtomicOp::Max => a.max(b),
+        _ => a + b,
+    };
+    let single = |bits: u64| f64::from(f32::from_bits((bits as u32) << 16));
+    match kind {
+        BulkType::Atomic(kind) => modify(op, kind, old, value, 0).0,
+        BulkType::Half => u64::from(half::from_f64(choose(half::to_f64(old as u16), half::to_f64(value as u16)), Round::Near)),
+        BulkType::Bfloat => u64::from(half::bfloat(choose(single(old), single(value)), Round::Near)),
+    }
+}

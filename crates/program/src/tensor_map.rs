@@ -1,0 +1,167 @@
+//! Tensor maps: the 128 bytes that say how a tensor lies in device memory and which box of it a copy moves.
+//!
+//! The layout is that of the driver's cuTensorMapEncodeTiled, found by encoding maps that differ in one argument and comparing the bytes. What
+//! lies beyond byte 64 has no effect here. Maps for convolutions (im2col) are not read.
+
+/// Most dimensions.
+pub(super) const RANKS: usize = 5;
+/// Bytes of a map.
+pub(super) const BYTES: usize = 128;
+
+/// The types of elements, with the driver's numbers (CUtensorMapDataType) and the numbers in a map.
+pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
+    ("u8", 0, 0, 1),
+    ("u16", 1, 1, 2),
+    ("u32", 2, 2, 4),
+    ("i32", 3, 3, 4),
+    ("u64", 4, 4, 8),
+    ("i64", 5, 5, 8),
+    ("f16", 6, 6, 2),
+    ("f32", 7, 7, 4),
+    ("f64", 8, 9, 8),
+    ("bf16", 9, 10, 2),
+    ("f32_ftz", 10, 8, 4),
+    ("tf32", 11, TF32 | 7, 4),
+    ("tf32_ftz", 12, TF32 | 8, 4),
+];
+/// Marks the types of which a map has a bit apart.
+const TF32: u8 = 0x80;
+
+/// A tensor map in its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TensorMap {
+    pub(super) address: u64,
+    pub(super) rank: usize,
+    /// The place of its type in [`TYPES`].
+    pub(super) kind: usize,
+    /// Elements of each dimension, the fastest first.
+    pub(super) sizes: [u64; RANKS],
+    /// Bytes between elements of the other dimensions.
+    pub(super) strides: [u64; RANKS - 1],
+    /// Elements of the box in each dimension.
+    pub(super) extents: [u32; RANKS],
+    /// Elements of each dimension of which one is taken.
+    pub(super) steps: [u32; RANKS],
+    /// Bytes of a row within which pieces of 16 are exchanged: 16 for none.
+    pub(super) swizzle: u64,
+    /// 0, or 1 and 2 for tensors in slices of 16 and 32 bytes.
+    pub(super) interleave: u8,
+    /// Elements outside of the tensor are no numbers, not zeros.
+    pub(super) fills_nan: bool,
+}
+
+impl TensorMap {
+    /// Reads a map; `None` where its type is unknown.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let word = |place: usize| {
+            bytes.get(4 * place..4 * place + 4).map(|four| four.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)))
+        };
+        let mut words = [0; 16];
+        for (place, out) in words.iter_mut().enumerate() {
+            *out = word(place)?;
+        }
+        let facts = words[2];
+        let code = (facts >> 7 & 15) as u8 | if facts >> 16 & 1 != 0 { TF32 } else { 0 };
+        let kind = TYPES.iter().position(|(_, _, known, _)| *known == code)?;
+        let rank = (facts >> 4 & 7) as usize + 1;
+        if rank > RANKS {
+            return None;
+        }
+        let stride = |place: usize| 16 * (u64::from(words[3 + place]) | u64::from(words[7] >> (4 * place) & 15) << 32);
+        let extent = |place: usize| match place {
+            0 => (words[13] >> 24) + 1,
+            _ => (words[14] >> (8 * (place - 1)) & 0xff) + 1,
+        };
+        let swizzle = [16, 32, 64, 128][(facts >> 13 & 3) as usize];
+        Some(Self {
+            address: u64::from(words[0]) | u64::from(words[1]) << 32,
+            rank,
+            kind,
+            sizes: std::array::from_fn(|place| u64::from(words[8 + place]) + 1),
+            strides: std::array::from_fn(stride),
+            extents: std::array::from_fn(|place| if place == 4 { (words[14] >> 24) + 1 } else { extent(place) }),
+            steps: std::array::from_fn(|place| (words[13] >> (3 * place) & 7) + 1),
+            swizzle,
+            interleave: (facts >> 11 & 3) as u8,
+            fills_nan: facts >> 15 & 1 != 0,
+        })
+    }
+
+    /// Writes a map, of which the bytes beyond 64 are zeros.
+    pub(super) fn encode(&self) -> [u8; BYTES] {
+        let (_, _, code, _) = TYPES[self.kind];
+        let swizzle = self.swizzle.trailing_zeros() - 4;
+        let mut words = [0_u32; BYTES / 4];
+        (words[0], words[1]) = (self.address as u32, (self.address >> 32) as u32);
+        words[2] = (self.rank as u32 - 1) << 4
+            | u32::from(code & 15) << 7
+            | u32::from(self.interleave) << 11
+            | swizzle << 13
+            | u32::from(self.fills_nan) << 15
+            | u32::from(code & TF32 != 0) << 16;
+        for (place, stride) in self.strides.iter().enumerate() {
+            words[3 + place] = (stride / 16) as u32;
+            words[7] |= (((stride / 16) >> 32) as u32 & 15) << (4 * place);
+        }
+        for place in 0..RANKS {
+            words[8 + place] = (self.sizes[place] - 1) as u32;
+            words[13] |= (self.steps[place] - 1) << (3 * place);
+        }
+        words[13] |= (self.extents[0] - 1) << 24;
+        for place in 1..RANKS {
+            words[14] |= (self.extents[place] - 1) << (8 * (place - 1));
+        }
+        let mut bytes = [0; BYTES];
+        bytes.chunks_exact_mut(4).zip(words).for_each(|(four, word)| four.copy_from_slice(&word.to_le_bytes()));
+        bytes
+    }
+
+    /// Bytes of an element.
+    pub(super) fn size(&self) -> u64 {
+        TYPES[self.kind].3
+    }
+
+    /// Elements that a copy moves in each dimension.
+    pub(super) fn counts(&self) -> [u64; RANKS] {
+        std::array::from_fn(|place| match place < self.rank {
+            true => u64::from(self.extents[place].div_ceil(self.steps[place])),
+            false => 1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_of_the_driver_are_read_and_written() {
+        // Calls of cuTensorMapEncodeTiled with what the driver wrote: type, rank, address, interleave, swizzle, fill, bytes, then the sizes,
+        // the strides, the box and the steps.
+        let text = include_str!("../../../tests/data/programs/tensor_maps.txt");
+        let mut checked = 0;
+        for line in text.lines() {
+            let mut parts = line.split(' ');
+            let mut next = || parts.next().unwrap();
+            let (kind, rank): (u8, usize) = (next().parse().unwrap(), next().parse().unwrap());
+            let address = u64::from_str_radix(next(), 16).unwrap();
+            let [interleave, swizzle, fill] = [(); 3].map(|()| next().parse::<u8>().unwrap());
+            let hex = next();
+            let bytes: Vec<u8> = (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect();
+            let list = |text: &str| text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().unwrap()).collect::<Vec<u64>>();
+            let [sizes, strides, extents, steps] = [(); 4].map(|()| list(next()));
+            let map = TensorMap::decode(&bytes).unwrap();
+            assert_eq!((TYPES[map.kind].1, map.rank, map.address), (kind, rank, address), "{line}");
+            assert_eq!((map.interleave, map.swizzle, map.fills_nan), (interleave, 16 << swizzle, fill == 1), "{line}");
+            assert_eq!((&map.sizes[..rank], &map.strides[..rank - 1]), (&sizes[..], &strides[..]), "{line}");
+            let wide = |values: &[u32]| values.iter().map(|value| u64::from(*value)).collect::<Vec<u64>>();
+            assert_eq!((wide(&map.extents[..rank]), wide(&map.steps[..rank])), (extents, steps), "{line}");
+            // The driver's hint on sectors of the LLC, which has no effect, is in bits 17 and 18 of the facts.
+            let mut same = bytes[..64].to_vec();
+            same[10] &= !6;
+            assert_eq!(map.encode()[..64], same[..], "{line}");
+            checked += 1;
+        }
+        assert!(checked >= 40, "{checked} lines");
+    }
+}
