@@ -118,8 +118,6 @@ pub(crate) fn cases() -> Vec<Case> {
     let pair = Arc::new(mix(pair.into(), false).unwrap());
     all.push(case("two that bypass the L1", &interleaved, &pair, Some(("kernel_mgmt", "opt = [1, 2]\ndynamic = false"))));
     all.push(case("two by a measured division", &interleaved, &pair, Some(("maestro", "warm = 300\nsample = 400"))));
-    let saxpy = warpshard::program::Program::load(Path::new("programs/saxpy.toml"), None, &[("n".into(), "3000".into())]).unwrap();
-    all.push(case("saxpy by its control words", &machine("tiny", CONTROL), &Arc::new(saxpy.workload().unwrap()), None));
     if let Some(sass) = shared("sass") {
         all.push(case("vecadd", &v100, &trace(&sass.join("vectoradd-100-pascal")), None));
         all.push(case("pow", &tiny, &trace(&sass.join("pytorch-pow-f32-hdrfix")), alternate));

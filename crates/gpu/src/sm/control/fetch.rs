@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(caches.fetch(0, 0, 0, 50), 150, "from the next level");
         assert_eq!(caches.fetch(0, 0, 128, 151), 170, "asked for with the first, it comes an interval later");
         assert_eq!(caches.fetch(1, 0, 0, 200), 210, "another sub-core finds it in the SM's");
-        assert_eq!(caches.follow(1, 0, 120, 128, 210), 213, "which gives a line in every third cycle");
+        assert_eq!(caches.follow(1, 0, 112, 128, 210), 213, "which gives a line in every third cycle");
         assert_eq!(caches.follow(1, 0, 0, 64, 300), 305, "a branch inside of a line");
         caches.clear();
         assert_eq!(caches.fetch(0, 0, 0, 400), 500);

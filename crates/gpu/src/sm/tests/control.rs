@@ -1,5 +1,6 @@
 //! Cores with control words: the rules of issue, one by one, against cycles reckoned by hand.
 
+use warpshard_config::Override;
 use warpshard_config::machine::{ControlCore, CoreStyle, WarpOrder};
 use warpshard_workload::Pipe;
 
@@ -156,4 +157,19 @@ fn the_youngest_warp_goes_first_and_goes_on() {
     // Warps 0 and 4 share a sub-core; the CTA ends in the same cycle for all, so only the order of their last issues tells.
     let last = |warp: usize| bench.sm.core.warps.last_issue[warp];
     assert!(last(4) < last(0), "{} and {}", last(4), last(0));
+}
+
+#[test]
+fn what_needs_a_scoreboard_or_a_second_issue_is_refused() {
+    for (key, value, expected) in [
+        ("gpu.sm.issue_width", "2", "expected 1 with style = \"control-words\""),
+        ("gpu.sm.order", "two-level-lrr", "neither CCWS nor states of warps"),
+        ("gpu.sm.warp_states", "true", "neither CCWS nor states of warps"),
+        ("gpu.sm.units.sfu", "3", "expected a multiple of `gpu.sm.schedulers`"),
+        ("gpu.sm.control.xu.initiation", "0", "expected"),
+    ] {
+        let overrides = [("gpu.sm.style", "control-words"), (key, value)].map(|(key, value)| Override::new(key, value));
+        let error = Machine::load("v100", &overrides).expect_err(key).to_string();
+        assert!(error.contains(key) && error.contains(expected), "{error}");
+    }
 }
