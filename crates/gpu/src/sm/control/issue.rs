@@ -142,7 +142,7 @@ impl ControlCore {
         let full = || {
             [control.write_counter(), control.read_counter()].into_iter().flatten().find(|counter| flights[usize::from(*counter)] >= MOST)
         };
-        let many = || flights[6..].iter().any(|count| *count == u8::MAX).then_some(6);
+        let many = || flights[6..].contains(&u8::MAX).then_some(6);
         zero.or_else(limit).or_else(full).or_else(many)
     }
 
@@ -249,6 +249,7 @@ impl ControlCore {
     }
 
     /// An instruction that is no access to memory goes through the allocate stage to its pipe: all its cycles follow now.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
     fn execute(
         &mut self,
         sub: usize,
