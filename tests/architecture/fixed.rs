@@ -15,6 +15,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/cpu/src/core.rs", &["spec"]),
             ("crates/cpu/src/net.rs", &["map"]),
             ("crates/gpu/src/cta/dispatch.rs", &["order", "places"]),
+            ("crates/gpu/src/sm/control/mod.rs", &["spec"]),
             ("crates/gpu/src/sm/core/mod.rs", &["spec"]),
             ("crates/mem/src/cache/data.rs", &["spec"]),
             ("crates/mem/src/cache/tag_lines.rs", &["allocate"]),

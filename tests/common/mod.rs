@@ -47,6 +47,8 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
 
 /// What makes the test machine's crossbar one of the other kinds.
 pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
+/// Cores whose dependences come from control words, or from registers where the code has none.
+pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")];
 /// A `vc` crossbar that carries a sector and its header in two flits.
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
@@ -98,6 +100,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("gather over commands and refreshes", &hbm2, &random, None),
         Case { name: "gather through queues per output".into(), ..case("gather", &machine("tiny", QUEUED), &gather, None) },
         Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
+        Case { name: "reduce on cores with control words".into(), ..case("reduce", &machine("tiny", CONTROL), &reduce, alternate) },
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
         case("phases", &machine("gtx480", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),

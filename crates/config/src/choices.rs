@@ -61,6 +61,8 @@ choices! {
     CoreStyle {
         SubCores = "sub-cores": "each scheduler has its own collectors, register banks and units (Volta and later)",
         Shared = "shared": "all schedulers share them (Fermi to Pascal)",
+        /// Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025.
+        ControlWords = "control-words": "as sub-cores, with dependences from the control words of machine code and without collectors (Volta and later)",
     }
 }
 
@@ -220,6 +222,8 @@ choices! {
         Lrr = "lrr": "loose round robin",
         Gto = "gto": "greedy, then oldest",
         Oldest = "oldest": "oldest first, not greedy",
+        /// Huerta et al., MICRO 2025, Section 5.1.2.
+        Gty = "gty": "greedy, then youngest",
         /// Zhao, Wang and Eeckhout, ICS 2018, Section 7.5.
         KernelGto = "kernel-gto": "kernels in turn; within a kernel greedy, then oldest",
         /// "Workload-aware scheduling techniques", Section 3.4.

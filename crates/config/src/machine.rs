@@ -203,6 +203,41 @@ pub struct Sm {
     pub ccws: Option<Ccws>,
     /// The cache that loads of textures go through; `None` lets them go through the L1.
     pub texture: Option<TextureCache>,
+    /// What a core of the style [`CoreStyle::ControlWords`] has.
+    pub control: ControlCore,
+}
+
+/// A core whose dependences come from control words. Latencies and intervals are in core cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlCore {
+    /// Memory instructions that wait in a sub-core, beside the one that its address unit has.
+    pub memory_queue: u32,
+    /// From one instruction that the address unit of a sub-core takes to the next.
+    pub address_interval: u32,
+    /// From the last operand read of a memory instruction to its offer to the load/store unit.
+    pub address_latency: u32,
+    /// From one instruction that the load/store unit accepts to the next.
+    pub accept_interval: u32,
+    /// From a load from a constant bank entering the load/store unit to its value, where the constant cache has it.
+    pub constant_latency: u32,
+    /// From one warp that reaches a barrier of the SM to the next.
+    pub barrier_interval: u32,
+    /// From the last warp that reaches a barrier until the warps go on.
+    pub barrier_latency: u32,
+    /// How long a warp stands at a fence of the CTA, of the GPU and of the system.
+    pub fence: [u32; 3],
+    /// Latency from issue to issue of an instruction that waits, and interval, of each pipe; by `Pipe as usize` of a static instruction.
+    pub pipes: [OpTiming; 14],
+    /// Lines of 128 bytes in the instruction cache of a sub-core, and of the SM.
+    pub fetch_lines: [u32; 2],
+    /// Lines that a miss brings beside its own.
+    pub fetch_ahead: u32,
+    /// From the miss of a sub-core's instruction cache to its line, where the SM's has it, and from there where not.
+    pub fetch_latency: [u32; 2],
+    /// From one line of a stream to the next, out of the SM's instruction cache, and out of the next level.
+    pub fetch_interval: [u32; 2],
+    /// From a branch that is taken to its target.
+    pub redirect: u32,
 }
 
 /// A texture cache: tags that know at once whether a line will be there, and a queue that gives results in the order of their

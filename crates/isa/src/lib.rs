@@ -15,12 +15,14 @@ mod kepler;
 mod memory;
 mod opcode;
 mod pascal;
+mod pipe;
 mod turing;
 mod volta;
 
 pub use self::guess::guess;
 pub use self::memory::{image, width_of};
 pub use self::opcode::{MemRow, Opcode};
+pub use self::pipe::{control, pipe};
 
 use self::group::Group;
 

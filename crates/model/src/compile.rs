@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use warpshard_base::WARP_SIZE;
-use warpshard_workload::{KernelInfo, MemInst, MemSpace, RegisterSets, StaticInst};
+use warpshard_workload::{Control, KernelInfo, MemInst, MemSpace, RegisterSets, StaticInst};
 
 use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
@@ -174,6 +174,7 @@ impl<'a> Compiler<'a> {
                 src,
                 mem: if draft.texture { mem.map(|mem| MemInst { space: MemSpace::Texture, ..mem }) } else { mem },
                 immediate: 0,
+                control: warpshard_isa::control(Control::NONE, &draft.mnemonic, opcode.class),
                 registers: RegisterSets::new(dst, src),
             }
         });

@@ -6,7 +6,7 @@ use warpshard_base::CtaIndex;
 use warpshard_configs::Files;
 use warpshard_model::{Model, builtin_model};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
-use warpshard_workload::{CtaProgram, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+use warpshard_workload::{Control, CtaProgram, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 /// A warp that diverges at a branch by lane and a loop that all lanes repeat.
 const BRANCHES: &str = r#"
@@ -55,7 +55,17 @@ fn phases_do_not_depend_on_what_is_decoded() {
     let mut code = program.code.to_vec();
     let src = [NO_REGISTER; 4];
     let registers = RegisterSets::new(3, src);
-    code.push(StaticInst { pc: 8, class: OpClass::Sp, packed_half: false, dst: 3, src, mem: None, immediate: 0, registers });
+    code.push(StaticInst {
+        pc: 8,
+        class: OpClass::Sp,
+        packed_half: false,
+        dst: 3,
+        src,
+        mem: None,
+        immediate: 0,
+        control: Control::NONE,
+        registers,
+    });
     let grown = CtaProgram { code: Arc::from(code), ..CtaProgram::clone(&program) };
     let [small, large] = [&*program, &grown].map(|program| Phases::of_program(program, &Latencies::COMPILER, LongOps::All));
     assert_eq!(small.list(), large.list());

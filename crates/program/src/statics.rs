@@ -4,7 +4,7 @@
 //! and predicates are not listed. The destination is the register that the opcode writes.
 
 use warpshard_isa::{Generation, image};
-use warpshard_workload::{NO_REGISTER, OpClass, RegisterSets, StaticInst};
+use warpshard_workload::{Control, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 use super::isa::Decoded;
 use super::listing::KernelText;
@@ -36,8 +36,23 @@ pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generati
             src,
             mem: known.and_then(|known| known.mem).map(|row| row.access(&inst.mnemonic)),
             immediate: 0,
+            control: control_of(inst, known.map_or(OpClass::Alu, |known| known.class), generation),
             registers: RegisterSets::new(dst, src),
         }
     };
     text.code.iter().zip(&decoded.destinations).map(one).collect()
+}
+
+/// The control bits of an instruction; generations before Volta have them in words of their own, which listings do not show.
+fn control_of(inst: &super::listing::TextInst, class: OpClass, generation: Generation) -> Control {
+    let bits = match generation {
+        Generation::Kepler | Generation::Pascal => Control::NONE,
+        _ => Control::of_words(inst.words),
+    };
+    let mut control = warpshard_isa::control(bits, &inst.mnemonic, class);
+    if control.is_known() && inst.mnemonic.starts_with("DEPBAR.LE") {
+        let field = |at: u32, mask: u64| (inst.words[0] >> at & mask) as u16;
+        control.at_most = Some(field(44, 7) | field(38, 0x3f) << 3);
+    }
+    control
 }

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use warpshard_isa::{Generation, image};
-use warpshard_workload::{MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+use warpshard_workload::{Control, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 use super::error::{Fault, ProblemKind};
 use super::notes::FIXED;
@@ -184,7 +184,17 @@ impl Entry {
                 (immediate, end) = (u32::try_from(value).unwrap_or(0), after);
             }
         }
-        let inst = StaticInst { pc, class, packed_half, dst, src, mem, immediate, registers: RegisterSets::new(dst, src) };
+        let inst = StaticInst {
+            pc,
+            class,
+            packed_half,
+            dst,
+            src,
+            mem,
+            immediate,
+            control: warpshard_isa::control(Control::NONE, &mnemonic, class),
+            registers: RegisterSets::new(dst, src),
+        };
         let text = text[start..end].into();
         Ok((Self { inst, mnemonic: mnemonic.into(), note: 0, note_text: note, text, next: NONE }, end))
     }

@@ -1,5 +1,7 @@
 //! A static instruction: what all executions of one program counter have in common.
 
+use super::control::Control;
+
 /// The execution resource and behaviour class of an opcode. Latency and initiation interval per class belong to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, warpshard_state::State)]
 #[repr(u8)]
@@ -113,6 +115,8 @@ pub struct StaticInst {
     pub mem: Option<MemInst>,
     /// The trailing immediate of tracer version 5 (DEPBAR's allowed number of outstanding groups), else 0.
     pub immediate: u32,
+    /// What the code says about its dependences.
+    pub control: Control,
     /// The registers that it names, as the hardware asks for them.
     pub registers: RegisterSets,
 }

@@ -5,6 +5,7 @@
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
 #![forbid(unsafe_code)]
 
+mod control;
 mod error;
 mod inst;
 mod mix;
@@ -15,6 +16,7 @@ mod used;
 mod used_line;
 mod workload;
 
+pub use control::{Control, FenceScope, Pipe};
 pub use error::SpreadError;
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use mix::{MixError, Part, mix};

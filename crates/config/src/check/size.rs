@@ -61,7 +61,9 @@ fn issued(sm: &Sm, checker: &mut Checker<'_>) {
     let units = &sm.units;
     let kinds = [units.sp, units.int, units.sfu, units.dp, units.tensor, units.branch, units.texture, units.uniform];
     let registers: u32 = match sm.style {
-        CoreStyle::SubCores => kinds.iter().filter(|count| **count > 0).map(|_| sm.schedulers).sum::<u32>() + sm.schedulers,
+        CoreStyle::SubCores | CoreStyle::ControlWords => {
+            kinds.iter().filter(|count| **count > 0).map(|_| sm.schedulers).sum::<u32>() + sm.schedulers
+        }
         CoreStyle::Shared => kinds.iter().sum::<u32>() + 1,
     };
     let count = 2 * registers + sm.operands.collectors.max(sm.schedulers);

@@ -2,7 +2,7 @@
 
 use warpshard_base::WARP_SIZE;
 
-use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm};
+use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm, WarpOrder};
 use super::checker::Checker;
 
 pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
@@ -46,8 +46,11 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     if let Some(texture) = &sm.texture {
         checker.power_of_two("gpu.sm.texture.sets", texture.sets.into(), "an address picks its set by its low bits");
     }
-    if sm.style == CoreStyle::SubCores {
+    if sm.style != CoreStyle::Shared {
         sub_cores(sm, checker);
+    }
+    if sm.style == CoreStyle::ControlWords {
+        control_words(sm, checker);
     }
     prefetch(sm, checker);
     if let Some(ccws) = &sm.ccws {
@@ -86,6 +89,23 @@ fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
         &["gpu.sm.ccws.enabled", "gpu.sm.l1.cache.present"],
         || "`gpu.sm.ccws.enabled` is true, expected false on an SM without an L1".to_owned(),
         || "CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out".to_owned(),
+    );
+}
+
+/// A core with control words issues one instruction per sub-core and cycle, and has no scoreboard for observers of it to watch.
+fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
+    checker.require(
+        sm.issue_width == 1,
+        &["gpu.sm.issue_width", "gpu.sm.style"],
+        || format!("`gpu.sm.issue_width` is {}, expected 1 with style = \"control-words\"", sm.issue_width),
+        || "a sub-core issues one instruction per cycle; set `gpu.sm.issue_width = 1` or choose another style".to_owned(),
+    );
+    let one_level = matches!(sm.order, WarpOrder::Lrr | WarpOrder::Gto | WarpOrder::Oldest | WarpOrder::Gty);
+    checker.require(
+        one_level && sm.ccws.is_none() && !sm.warp_states,
+        &["gpu.sm.order", "gpu.sm.ccws.enabled", "gpu.sm.warp_states", "gpu.sm.style"],
+        || "`gpu.sm.style` is \"control-words\", expected an order of \"gty\", \"gto\", \"lrr\" or \"oldest\", and neither CCWS nor states of warps".to_owned(),
+        || "these watch the scoreboard, which this style has only for code without control words; choose style = \"sub-cores\"".to_owned(),
     );
 }
 

@@ -92,7 +92,7 @@ pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
     let shared = [units.sp, units.dp, units.int, units.sfu, units.branch, units.texture, units.tensor, units.uniform, 1];
     let schedulers = spec.schedulers as usize;
     match spec.style {
-        CoreStyle::SubCores => shared.map(|count| if count == 0 { 0 } else { schedulers }),
+        CoreStyle::SubCores | CoreStyle::ControlWords => shared.map(|count| if count == 0 { 0 } else { schedulers }),
         CoreStyle::Shared => shared.map(|count| (count as usize).min(MAX_PLACES)),
     }
 }

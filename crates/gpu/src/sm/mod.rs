@@ -10,6 +10,7 @@
 
 mod ccws;
 mod coalesce;
+mod control;
 mod core;
 mod counters;
 mod decision;
@@ -41,7 +42,7 @@ mod writeback;
 use std::sync::Arc;
 
 use warpshard_base::{Cycle, LinkId, SmId};
-use warpshard_config::machine::Machine;
+use warpshard_config::machine::{CoreStyle, Machine};
 use warpshard_engine::{Unit, Work};
 use warpshard_protocol::{AddressMap, EventKind, Homes, Outbox, Payload};
 use warpshard_stats::CounterVisitor;
@@ -58,6 +59,7 @@ pub use texture::TextureCounters;
 pub use warp_states::WarpStateCounters;
 pub use warpshard_mem::cache::PrefetchCounters;
 
+use control::ControlCore;
 use core::{Core, MAX_BUFFER, MAX_WARPS};
 use fetch::FetchStage;
 use issue::IssueStage;
@@ -85,6 +87,8 @@ pub struct Sm {
     starts: CtaStage,
     fetch: FetchStage,
     issue: IssueStage,
+    /// In place of collectors and units, where the core has control words.
+    control: Option<Box<ControlCore>>,
     operands: Operands,
     units: Units,
     completions: Wheel,
@@ -116,13 +120,15 @@ impl Sm {
         let core = Core::new(id, spec, workload.kernels.len());
         let longest = core.routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
         let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
+        let ahead = if core.spec.style == CoreStyle::ControlWords { ControlCore::longest(&core.spec) } else { 0 };
         Self {
             starts: CtaStage::new(&core.spec, &workload),
             fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
             issue: IssueStage::new(&core.spec),
+            control: ControlCore::new(&core.spec),
             operands: Operands::new(&core.spec),
             units: Units::new(&core.spec),
-            completions: Wheel::new((longest + 2).max(constant) as usize),
+            completions: Wheel::new((longest + 2).max(constant).max(ahead + constant) as usize),
             lsu: Lsu::new(machine, ports, id.0),
             preempt: PreemptStage::new(machine),
             power: Power::new(),
@@ -170,8 +176,17 @@ impl Sm {
     #[inline(always)]
     fn earlier_stages(&mut self, out: &mut Outbox) {
         self.operands.tick();
-        self.lsu.offer(&self.operands, self.core.now);
-        let fences_ended = self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers);
+        let fences_ended = if let Some(control) = &mut self.control {
+            // It starts arithmetic now; the cycles before had what the wheel has.
+            self.lsu.watch_arithmetic(&self.completions);
+            self.lsu.count_loads(self.core.now, &mut self.core);
+            control.offer(&mut self.core, &mut self.operands, &mut self.completions);
+            self.lsu.offer(&self.operands, self.core.now);
+            control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers)
+        } else {
+            self.lsu.offer(&self.operands, self.core.now);
+            self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers)
+        };
         if fences_ended && self.core.spec.l1.flush_at_kernel {
             // So that the warp sees what others wrote.
             self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
@@ -195,8 +210,8 @@ impl Sm {
 
     /// CTAs leave before their end, and warps of restored ones go on.
     fn take_away(&mut self, out: &mut Outbox) {
-        let Self { preempt, core, starts, fetch, operands, completions, lsu, observers, workload, ports, .. } = self;
-        let under_way = UnderWay { core, fetch, operands, completions, lsu };
+        let Self { preempt, core, starts, fetch, control, operands, completions, lsu, observers, workload, ports, .. } = self;
+        let under_way = UnderWay { core, fetch, control: control.as_deref_mut(), operands, completions, lsu };
         if preempt.tick(Parts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
             self.issue.limit_warps(&mut self.core, &mut self.observers);
         }
@@ -212,9 +227,15 @@ impl Sm {
         if started.is_new {
             let info = &self.workload.kernel(started.kernel).info;
             self.lsu.enter_kernel(info, &mut self.core, &mut self.observers);
+            if let Some(control) = &mut self.control {
+                control.enter_kernel();
+            }
         }
         if started.restored != 0 {
             self.preempt.restore(started.restored, &mut self.core, &mut self.lsu, &self.workload);
+        }
+        if let Some(control) = &mut self.control {
+            control.started(&mut self.core, &mut self.observers);
         }
         self.issue.limit_warps(&mut self.core, &mut self.observers);
         if self.core.ctas.take_emptied() {
@@ -264,7 +285,11 @@ impl Sm {
     fn next_pipeline_event(&self) -> Cycle {
         let Core { now, ctas, .. } = &self.core;
         let now = *now;
-        let next = self.completions.next(now).min(self.units.next_event(now, &self.operands.ready)).min(self.observers.next_event(now));
+        let control = self.control.as_ref().map_or(Cycle::NEVER, |control| control.next_event().max(now));
+        let next = control
+            .min(self.completions.next(now))
+            .min(self.units.next_event(now, &self.operands.ready))
+            .min(self.observers.next_event(now));
         next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event(&self.core).max(now))
     }
 
@@ -408,6 +433,7 @@ impl Unit for Sm {
         self.core.ctas.describe(&mut lines);
         self.core.describe_warps(&mut lines);
         if !lines.is_empty() {
+            lines.extend(self.control.as_ref().map(|control| control.describe()));
             lines.extend([self.operands.describe(), self.lsu.describe(), self.lsu.net.describe()]);
         }
         lines

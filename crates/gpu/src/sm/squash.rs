@@ -9,6 +9,7 @@
 //! context: the warp replays them when it comes back, before anything else ([`UnderWay::save`]). A store that has left is not replayed; nobody waits for its
 //! acknowledgement.
 
+use super::control::ControlCore;
 use super::core::{Core, NOBODY, bits, is_in};
 use super::fetch::FetchStage;
 use super::kinds::UnitKind;
@@ -20,6 +21,7 @@ use super::writeback::Wheel;
 pub(super) struct UnderWay<'a> {
     pub(super) core: &'a mut Core,
     pub(super) fetch: &'a mut FetchStage,
+    pub(super) control: Option<&'a mut ControlCore>,
     pub(super) operands: &'a mut Operands,
     pub(super) completions: &'a mut Wheel,
     pub(super) lsu: &'a mut Lsu,
@@ -34,6 +36,9 @@ impl UnderWay<'_> {
     /// Squashes all that `warps` have under way.
     pub(super) fn drop_all(&mut self, warps: u64) {
         self.fetch.squash(warps);
+        if let Some(control) = &mut self.control {
+            control.squash(warps);
+        }
         self.operands.squash(warps, true, |_, _| {});
         self.completions.squash(warps);
         self.lsu.squash(warps, self.core, |_, _| {});
@@ -46,7 +51,10 @@ impl UnderWay<'_> {
         let warps = warps & state.live;
         let may = |warp: u8, left: u32| state.replay_bit(usize::from(warp), left).is_some();
         let waiting = || self.operands.issued.iter().filter(|inst| is_in(warps, inst.warp) && inst.kind == UnitKind::Mem);
-        if warps & state.at_atomic != 0 || self.lsu.holds(warps, may) || waiting().any(|inst| !may(inst.warp, inst.left)) {
+        if bits(warps).any(|warp| state.atomics[warp] != 0)
+            || self.lsu.holds(warps, may)
+            || waiting().any(|inst| !may(inst.warp, inst.left))
+        {
             return false;
         }
         let in_unit = self.lsu.warp().filter(|warp| is_in(warps, *warp));
@@ -63,6 +71,9 @@ impl UnderWay<'_> {
         let in_unit = self.lsu.squash(warps, self.core, |warp, left| squashed.push((warp, left)));
         in_unit.into_iter().for_each(|warp| self.core.warps.in_pipe[usize::from(warp)] -= 1);
         self.fetch.squash(warps);
+        if let Some(control) = &mut self.control {
+            control.squash(warps);
+        }
         // One that has nothing left to do is saved like the others of its CTA.
         self.core.warps.releasable &= !warps;
         let mut owed = [0; NOBODY as usize];

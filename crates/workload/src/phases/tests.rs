@@ -3,12 +3,22 @@
 use warpshard_base::LaneMask;
 
 use super::*;
-use crate::{CachePolicy, MemInst, MemKind, RegisterSets, StreamBuilder};
+use crate::{CachePolicy, Control, MemInst, MemKind, RegisterSets, StreamBuilder};
 
 const R: u16 = NO_REGISTER;
 
 fn alu(class: OpClass, dst: u16, src: [u16; 4]) -> StaticInst {
-    StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, registers: RegisterSets::new(dst, src) }
+    StaticInst {
+        pc: 0,
+        class,
+        packed_half: false,
+        dst,
+        src,
+        mem: None,
+        immediate: 0,
+        control: Control::NONE,
+        registers: RegisterSets::new(dst, src),
+    }
 }
 
 fn access(kind: MemKind, space: MemSpace, width: u8, dst: u16, src: [u16; 4]) -> StaticInst {

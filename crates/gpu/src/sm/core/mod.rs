@@ -27,6 +27,7 @@ pub(super) use warps::{MAX_WARPS, NOBODY, Warps, bits, is_in, oldest_of};
 
 use history::History;
 use scoreboard::Scoreboard;
+pub(super) use scoreboard::{ANONYMOUS, COPIES, COUNTERS, PORT_ONLY};
 
 /// The state that all stages see.
 #[derive(Debug, warpshard_state::State)]
@@ -119,12 +120,31 @@ impl Core {
     #[inline]
     pub(super) fn register_ready(&mut self, warp: usize, register: u16) {
         debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for a slot without a warp", self.id, self.now);
+        if register >= COUNTERS {
+            return self.flight_ended(warp, register - COUNTERS);
+        }
         self.scoreboard.release(warp, register);
         let warps = &mut self.warps;
         if warps.hazard >> warp & 1 != 0 {
             let code = &self.ctas.code(warps.cta[warp])[warps.front(warp).index as usize];
             warps.set_hazard(warp, self.scoreboard.hazard(warp, code));
         }
+        if (warps.at_fence | warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
+            warps.fence_over |= warps.at_fence & 1 << warp;
+            self.check_release(warp);
+        }
+    }
+
+    /// A flight of a warp ended: a dependence counter of it falls.
+    // Apart: only cores with control words have them.
+    #[inline(never)]
+    fn flight_ended(&mut self, warp: usize, flight: u16) {
+        if flight == PORT_ONLY {
+            return;
+        }
+        self.scoreboard.end_flight(warp, flight);
+        let warps = &mut self.warps;
+        warps.touched |= 1 << warp;
         if (warps.at_fence | warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
             warps.fence_over |= warps.at_fence & 1 << warp;
             self.check_release(warp);

@@ -47,15 +47,36 @@ impl Reserved {
     }
 }
 
-/// Reserved registers of all warps.
+/// From here on, what a write releases is no register: one of the flights of a warp.
+pub(in crate::sm) const COUNTERS: u16 = REGISTERS;
+/// The flight of results that no dependence counter counts, after the six counters.
+pub(in crate::sm) const ANONYMOUS: u16 = 6;
+/// The flight of copies to shared memory.
+pub(in crate::sm) const COPIES: u16 = 7;
+/// No flight: only a port of the register file is taken.
+pub(in crate::sm) const PORT_ONLY: u16 = 8;
+/// Flights of a warp.
+const FLIGHTS: usize = 8;
+
+/// Copies to shared memory that a dependence counter counts as one.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Group {
+    warp: u8,
+    counter: u8,
+    left: u8,
+}
+
+/// Reserved registers of all warps; and where the code has control words, what their dependence counters count.
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
+    flights: Box<[[u8; FLIGHTS]; MAX_WARPS]>,
+    groups: Vec<Group>,
 }
 
 impl Scoreboard {
     pub(in crate::sm) fn new() -> Self {
-        Self { warps: Box::new([Reserved::default(); MAX_WARPS]) }
+        Self { warps: Box::new([Reserved::default(); MAX_WARPS]), flights: Box::new([[0; FLIGHTS]; MAX_WARPS]), groups: Vec::new() }
     }
 
     #[inline]
@@ -114,12 +135,49 @@ impl Scoreboard {
     /// Releases all registers of a warp: nothing that is under way will write them.
     pub(in crate::sm) fn forget(&mut self, warp: usize) {
         *self.of_mut(warp) = Reserved::default();
+        self.flights[warp] = [0; FLIGHTS];
+        self.groups.retain(|group| usize::from(group.warp) != warp);
     }
 
-    /// Whether no register of the warp is reserved.
+    /// Whether no register of the warp is reserved, and no counter of it counts anything.
     #[inline]
     pub(in crate::sm) fn is_clear(&self, warp: usize) -> bool {
-        self.of(warp).named() == 0
+        self.of(warp).named() == 0 && self.flights[warp % MAX_WARPS] == [0; FLIGHTS]
+    }
+
+    /// What the counters of a warp count.
+    #[inline]
+    pub(in crate::sm) fn flights(&self, warp: usize) -> &[u8; FLIGHTS] {
+        &self.flights[warp % MAX_WARPS]
+    }
+
+    /// One more flight of a warp.
+    pub(in crate::sm) fn begin_flight(&mut self, warp: usize, flight: u16) {
+        let count = &mut self.flights[warp][usize::from(flight)];
+        debug_assert!(*count < u8::MAX, "flight {flight} of warp {warp} overflows");
+        *count += 1;
+    }
+
+    /// The copies of a warp under way become a group that a counter, already incremented, waits for; returns whether there are any.
+    pub(in crate::sm) fn begin_group(&mut self, warp: usize, counter: u8) -> bool {
+        let left = self.flights[warp][usize::from(COPIES)];
+        if left > 0 {
+            self.groups.push(Group { warp: warp as u8, counter, left });
+        }
+        left > 0
+    }
+
+    /// A flight of a warp ends, and with the last copy of a group that of its counter.
+    pub(in crate::sm) fn end_flight(&mut self, warp: usize, flight: u16) {
+        let flights = &mut self.flights[warp];
+        flights[usize::from(flight)] = flights[usize::from(flight)].saturating_sub(1);
+        if flight == COPIES {
+            for group in self.groups.iter_mut().filter(|group| usize::from(group.warp) == warp) {
+                group.left -= 1;
+                flights[usize::from(group.counter)] -= u8::from(group.left == 0);
+            }
+            self.groups.retain(|group| group.left > 0);
+        }
     }
 
     /// The reserved registers of a warp, ascending.

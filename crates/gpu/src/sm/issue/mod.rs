@@ -68,6 +68,30 @@ impl IssueStage {
         self.count
     }
 
+    /// The warp slots of a scheduler.
+    pub(super) fn supervised(&self, scheduler: usize) -> u64 {
+        self.supervised[scheduler]
+    }
+
+    /// The warp of `ready` that a scheduler chooses.
+    pub(super) fn pick(&mut self, scheduler: usize, ready: u64, core: &Core, observers: &Observers) -> usize {
+        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
+        let view = View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() };
+        self.orders[scheduler].pick(ready, &view)
+    }
+
+    /// The place of an instruction that is issued now in the order of issue.
+    pub(super) fn next_order(&mut self) -> u32 {
+        self.count = self.count.wrapping_add(1);
+        self.count.wrapping_sub(1)
+    }
+
+    /// From the present cycle on, a scheduler does something for `warps`.
+    pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, warps: u64, core: &mut Core) {
+        let row = row_of(core, warps);
+        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters.stalls);
+    }
+
     /// One cycle of the schedulers that have something to look at. Returns whether fences ended, after which the L1 must not show
     /// what it held before.
     ///
@@ -245,15 +269,7 @@ impl IssueStage {
         });
         self.count = self.count.wrapping_add(1);
 
-        let kernel = core.ctas.kernel(cta).index();
-        let counters = &mut core.counters.kernels[kernel];
-        counters.warp_instructions += 1;
-        counters.thread_instructions += lanes;
-        counters.register_reads += u64::from(sources.count);
-        counters.register_writes += u64::from(dst != NO_REGISTER);
-        let of_class = &mut core.counters.classes[kernel][class as usize];
-        of_class[0] += 1;
-        of_class[1] += lanes;
+        count(core, cta, (class, dst), lanes, u64::from(sources.count));
 
         if core.warps.has_front(warp) {
             core.front_changed(warp);
@@ -312,7 +328,7 @@ impl IssueStage {
     /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the
     /// limit of warps.
     #[inline]
-    fn wait_changed(&mut self, core: &mut Core, observers: &mut Observers) {
+    pub(super) fn wait_changed(&mut self, core: &mut Core, observers: &mut Observers) {
         if self.warp_limit.is_some() {
             self.limit_warps(core, observers);
         }
@@ -322,6 +338,25 @@ impl IssueStage {
     pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
         self.spans.close(self.schedulers, at, &mut counters.stalls);
     }
+}
+
+/// Counts an instruction that was issued.
+#[inline(always)]
+fn count(core: &mut Core, cta: u8, (class, dst): (OpClass, u16), lanes: u64, reads: u64) {
+    let kernel = core.ctas.kernel(cta).index();
+    let counters = &mut core.counters.kernels[kernel];
+    counters.warp_instructions += 1;
+    counters.thread_instructions += lanes;
+    counters.register_reads += reads;
+    counters.register_writes += u64::from(dst != NO_REGISTER);
+    let of_class = &mut core.counters.classes[kernel][class as usize];
+    of_class[0] += 1;
+    of_class[1] += lanes;
+}
+
+/// Counts an instruction of a warp that was issued, and reads so many registers from their banks.
+pub(super) fn count_issued(core: &mut Core, warp: usize, code: &StaticInst, lanes: u8, reads: u64) {
+    count(core, core.warps.cta[warp], (code.class, code.dst), lanes.into(), reads);
 }
 
 /// Whether a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.

@@ -4,6 +4,7 @@ mod alu;
 mod bypass;
 mod caches;
 mod ccws;
+mod control;
 mod cta;
 mod memory;
 mod power;
@@ -25,8 +26,8 @@ use warpshard_protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payloa
 use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{
-    Application, CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
-    StaticInst, StreamBuilder, Workload,
+    Application, CachePolicy, Control, CtaProgram, CtaSource, FenceScope, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER,
+    OpClass, RegisterSets, StaticInst, StreamBuilder, Workload,
 };
 
 use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
@@ -45,7 +46,7 @@ pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
     let registers = RegisterSets::new(dst, sources);
-    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, registers }
+    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, control: Control::NONE, registers }
 }
 
 /// A memory instruction of four bytes per lane.

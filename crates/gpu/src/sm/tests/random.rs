@@ -3,6 +3,8 @@
 use warpshard_base::Rng;
 use warpshard_config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
 
+use warpshard_workload::Pipe;
+
 use super::super::stall::StallReason;
 use super::*;
 use crate::sm::{CcwsCounters, TextureCounters};
@@ -95,7 +97,25 @@ pub(super) fn machines() -> Vec<Machine> {
     let textured = [textured(fermi.clone(), 6, 2, 4), textured(gto.clone(), 5, 4, 3)];
     let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
     let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
-    [volta, gto, fermi, phase, merging, losing_volta, losing_fermi].into_iter().chain(orders).chain(textured).collect()
+    [volta, gto, fermi, phase, merging, losing_volta, losing_fermi, control::machine()].into_iter().chain(orders).chain(textured).collect()
+}
+
+/// The same with control words of any kind in most instructions.
+fn with_control_words(rng: &mut Rng, program: &CtaProgram) -> Arc<CtaProgram> {
+    let mut code = program.code.to_vec();
+    for (i, inst) in code.iter_mut().enumerate() {
+        inst.pc = 16 * i as u32;
+        if rng.below(5) == 0 {
+            continue;
+        }
+        let word = rng.next_u64();
+        inst.control = Control::of_words([0, word & !(0xf << 41) | (1 + rng.below(4)) << 41]);
+        inst.control.pipe = [Pipe::Fma, Pipe::Alu, Pipe::Xu, Pipe::Dp][rng.below(4) as usize];
+        if inst.mem.is_none() && rng.below(8) == 0 {
+            inst.control.at_most = Some(rng.below(6) as u16 | (rng.below(3) as u16) << 3);
+        }
+    }
+    Arc::new(CtaProgram { code: code.into(), ..program.clone() })
 }
 
 type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>);
@@ -105,7 +125,11 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     let mut rng = Rng::keyed(seed, &[7]);
     let mut info = kernel_info(160, 3);
     info.shared_bytes = 30_000;
-    let mut bench = Bench::new(machine, vec![(info, program(&mut rng, 5))]);
+    let mut made = program(&mut rng, 5);
+    if machine.gpu.sm.style == CoreStyle::ControlWords {
+        made = with_control_words(&mut rng, &made);
+    }
+    let mut bench = Bench::new(machine, vec![(info, made)]);
     if skip {
         bench = bench.skipping();
     }

@@ -5,6 +5,7 @@
 //! reduce the set to the warps of a small queue (`two_level.rs`).
 
 mod gto;
+mod gty;
 mod kernel_gto;
 mod lrr;
 mod oldest;
@@ -84,6 +85,7 @@ orders! {
     Lrr => lrr::Lrr,
     Gto => gto::Gto,
     Oldest => oldest::Oldest,
+    Gty => gty::Gty,
     KernelGto => kernel_gto::KernelGto,
     Phase => phase::Phase,
     TwoLevelLrr => lrr::Lrr,

@@ -1,0 +1,194 @@
+//! Keys of a core whose dependences come from control words (`gpu.sm.style = "control-words"`); other styles do not read them.
+//!
+//! Defaults are those of the sources that the keys name: H25 is Huerta et al., MICRO 2025; H100 our measurement of an H100,
+//! `validate/reference/h100/micro.json`, with its key.
+
+use super::super::value::Kind;
+use super::declaration::{Field, Key, key};
+
+const LATENCY: Kind = Kind::Cycles("core", 1, 4096);
+
+pub(super) const KEYS: &[Key] = &[
+    key!(
+        "gpu.sm.control.memory_queue",
+        Kind::Count(1, 16),
+        "Memory instructions that wait in a sub-core, beside the one that its address unit has (H25, 5.4).",
+        |m| m.gpu.sm.control.memory_queue
+    )
+    .default("4")
+    .quiet(),
+    key!(
+        "gpu.sm.control.address_interval",
+        Kind::Cycles("core", 1, 64),
+        "From one instruction that the address unit of a sub-core takes to the next (H25, 5.4).",
+        |m| m.gpu.sm.control.address_interval
+    )
+    .default("4")
+    .quiet(),
+    key!(
+        "gpu.sm.control.address_latency",
+        Kind::Cycles("core", 1, 64),
+        "From the last operand read of a memory instruction to its offer to the load/store unit (H25's artifact).",
+        |m| m.gpu.sm.control.address_latency
+    )
+    .default("6")
+    .quiet(),
+    key!(
+        "gpu.sm.control.accept_interval",
+        Kind::Cycles("core", 1, 64),
+        "From one instruction that the load/store unit accepts to the next (H25, 5.4).",
+        |m| m.gpu.sm.control.accept_interval
+    )
+    .default("2")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant_latency",
+        LATENCY,
+        "From a load from a constant bank entering the load/store unit to its value, where the constant cache has it (H25's artifact).",
+        |m| m.gpu.sm.control.constant_latency
+    )
+    .default("11")
+    .quiet(),
+    key!(
+        "gpu.sm.control.barrier_interval",
+        Kind::Cycles("core", 1, 64),
+        "From one warp that reaches a barrier of the SM to the next (H100, barriers.bar_*).",
+        |m| m.gpu.sm.control.barrier_interval
+    )
+    .default("2")
+    .quiet(),
+    key!(
+        "gpu.sm.control.barrier_latency",
+        LATENCY,
+        "From the last warp that reaches a barrier until the warps go on (H100, barriers.bar_1).",
+        |m| m.gpu.sm.control.barrier_latency
+    )
+    .default("12")
+    .quiet(),
+    key!("gpu.sm.control.fence_cta", LATENCY, "How long a warp stands at a fence of its CTA (H100, barriers.fence_0).", |m| m
+        .gpu
+        .sm
+        .control
+        .fence[0])
+    .default("33")
+    .quiet(),
+    key!("gpu.sm.control.fence_gpu", LATENCY, "How long a warp stands at a fence of the GPU (H100, barriers.fence_1).", |m| m
+        .gpu
+        .sm
+        .control
+        .fence[1])
+    .default("715")
+    .quiet(),
+    key!("gpu.sm.control.fence_system", LATENCY, "How long a warp stands at a fence of the system (H100, barriers.fence_2).", |m| m
+        .gpu
+        .sm
+        .control
+        .fence[2])
+    .default("1458")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l0_lines",
+        Kind::Count(1, 4096),
+        "Lines of 128 bytes in the instruction cache of a sub-core (H25's artifact).",
+        |m| m.gpu.sm.control.fetch_lines[0]
+    )
+    .default("256")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l1_lines",
+        Kind::Count(1, 4096),
+        "Lines of 128 bytes in the instruction cache of the SM (H25's artifact).",
+        |m| m.gpu.sm.control.fetch_lines[1]
+    )
+    .default("1024")
+    .quiet(),
+    key!("gpu.sm.control.fetch.ahead", Kind::Count(0, 64), "Lines that a miss brings beside its own: the stream buffer (H25, 7.3).", |m| m
+        .gpu
+        .sm
+        .control
+        .fetch_ahead)
+    .default("8")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l1_latency",
+        LATENCY,
+        "From the miss of a sub-core's instruction cache to its line, where the SM's has it (H25's artifact).",
+        |m| m.gpu.sm.control.fetch_latency[0]
+    )
+    .default("39")
+    .quiet(),
+    key!("gpu.sm.control.fetch.next_latency", LATENCY, "The same, where the SM's instruction cache has to ask the next level.", |m| m
+        .gpu
+        .sm
+        .control
+        .fetch_latency[1])
+    .default("300")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l1_interval",
+        LATENCY,
+        "From one line of a stream out of the SM's instruction cache to the next (H100, code.4096_1).",
+        |m| m.gpu.sm.control.fetch_interval[0]
+    )
+    .default("18")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.next_interval",
+        LATENCY,
+        "From one line of a stream out of the next level to the next (H100, code.12288_1).",
+        |m| m.gpu.sm.control.fetch_interval[1]
+    )
+    .default("45")
+    .quiet(),
+    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target.", |m| m
+        .gpu
+        .sm
+        .control
+        .redirect)
+    .default("5")
+    .quiet(),
+];
+
+/// The names of the pipes, in the order of `Pipe`: the index into the machine's table.
+pub const PIPES: [&str; 14] =
+    ["fma", "heavy", "wide", "half", "alu", "dp", "xu", "shuffle", "match", "redux", "tensor", "branch", "uniform", "system"];
+
+macro_rules! pipes {
+    ($($pipe:literal = $name:literal, $what:literal, $latency:literal, $interval:literal;)+) => {
+        pub(super) const PIPE_KEYS: &[Key] = &[$(
+            Key::new(
+                concat!("gpu.sm.control.", $name, ".latency"),
+                Kind::Cycles("core", 1, 999),
+                concat!("From the issue of an instruction of the pipe of ", $what, " until one that waits for its result may issue."),
+                |m, value| m.gpu.sm.control.pipes[$pipe].latency = Field::of(value),
+            )
+            .default($latency)
+            .quiet(),
+            Key::new(
+                concat!("gpu.sm.control.", $name, ".initiation"),
+                Kind::Cycles("core", 1, 999),
+                concat!("From one instruction that the pipe of ", $what, " of a sub-core takes to the next."),
+                |m, value| m.gpu.sm.control.pipes[$pipe].initiation = Field::of(value),
+            )
+            .default($interval)
+            .quiet(),
+        )+];
+    };
+}
+
+pipes! {
+    0 = "fma", "FFMA, FADD and FMUL", "4", "1";
+    1 = "heavy", "IMAD and IDP", "4", "2";
+    2 = "wide", "IMAD.HI and IMAD.WIDE", "5", "4";
+    3 = "half", "HFMA2.MMA", "10", "2";
+    4 = "alu", "integer and logic operations", "4", "2";
+    5 = "dp", "double precision", "8", "2";
+    6 = "xu", "MUFU, conversions, POPC, FLO and BREV", "17", "8";
+    7 = "shuffle", "SHFL", "23", "4";
+    8 = "match", "MATCH", "23", "16";
+    9 = "redux", "REDUX", "23", "8";
+    10 = "tensor", "HMMA", "24", "6";
+    11 = "branch", "branches", "5", "2";
+    12 = "uniform", "the uniform datapath", "6", "2";
+    13 = "system", "S2R and moves to uniform registers", "23", "8";
+}

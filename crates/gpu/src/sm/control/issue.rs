@@ -1,0 +1,327 @@
+//! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
+
+use warpshard_workload::{Control, MemKind, NO_REGISTER, OpClass, StaticInst};
+
+use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
+use super::super::issue::{IssueStage, count_issued};
+use super::super::kinds::UnitKind;
+use super::super::observers::Observers;
+use super::super::operands::{IssuedInst, Operands, Sources};
+use super::super::stall::StallReason;
+use super::super::writeback::{Completion, Wheel};
+use super::memory::Queued;
+use super::ports::WINDOW;
+use super::{ControlCore, WarpControl};
+
+/// The most that a dependence counter counts.
+const MOST: u8 = 63;
+/// From issue to the allocate stage: past the control stage.
+const TO_ALLOCATE: u64 = 2;
+
+/// What the warps of a sub-core wait for, as sets of slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    pub(super) eligible: u64,
+    /// When the sub-core has to be looked at again, if no warp is touched.
+    pub(super) again_at: u64,
+    queue_full: u64,
+    pipe_busy: u64,
+    memory: u64,
+    arithmetic: u64,
+    fence: u64,
+    barrier: u64,
+    throttled: u64,
+    no_instruction: u64,
+}
+
+impl Looked {
+    /// Why nothing issues, and the warps for which that holds; the nearer a warp is to issuing, the earlier its reason stands.
+    pub(super) fn reason(&self, warps: &Warps, mine: u64) -> (StallReason, u64) {
+        let mine = warps.live & mine;
+        let order = [
+            (StallReason::MemoryPipelineFull, self.queue_full),
+            (StallReason::PipelineFull, self.pipe_busy),
+            (StallReason::ScoreboardMemory, self.memory),
+            (StallReason::ScoreboardAlu, self.arithmetic),
+            (StallReason::Fence, self.fence),
+            (StallReason::Barrier, self.barrier),
+            (StallReason::Throttled, self.throttled),
+            (StallReason::InstructionBufferEmpty, self.no_instruction | mine & !warps.finished & !warps.valid),
+            (StallReason::Draining, mine),
+        ];
+        order.into_iter().find(|(_, warps)| *warps != 0).unwrap_or((StallReason::NoWarps, 0))
+    }
+}
+
+/// Why a warp does not issue.
+enum Wait {
+    /// A counter, or a register where the code has no control words; whether memory has it.
+    Counter { memory: bool },
+    /// The queue of memory instructions.
+    Queue,
+    /// The pipe, until a cycle.
+    Pipe(u64),
+}
+
+impl ControlCore {
+    /// Looks at the warps `mine` of a sub-core in the present cycle.
+    pub(super) fn look(&self, sub: usize, mine: u64, core: &Core) -> Looked {
+        let (now, warps) = (core.now.0, &core.warps);
+        let mut looked = Looked { again_at: u64::MAX, ..Looked::default() };
+        for warp in bits(warps.live & mine & !warps.finished) {
+            let bit = 1u64 << warp;
+            let of_warp = &self.warps[warp];
+            if (warps.at_fence | warps.at_atomic) & bit != 0 {
+                looked.fence |= bit;
+            } else if warps.at_barrier & bit != 0 {
+                looked.barrier |= bit;
+            } else if warps.valid & bit == 0 {
+                looked.no_instruction |= bit;
+            } else if warps.allowed & bit == 0 {
+                looked.throttled |= bit;
+            } else if of_warp.held_until > now {
+                *(if of_warp.at_fence { &mut looked.fence } else { &mut looked.barrier }) |= bit;
+                looked.again_at = looked.again_at.min(of_warp.held_until);
+            } else if of_warp.fetched_at > now {
+                looked.no_instruction |= bit;
+                looked.again_at = looked.again_at.min(of_warp.fetched_at);
+            } else if of_warp.ready_at > now {
+                looked.arithmetic |= bit;
+                looked.again_at = looked.again_at.min(of_warp.ready_at);
+            } else {
+                match self.wait_of(sub, warp, core) {
+                    None => looked.eligible |= bit,
+                    Some(Wait::Counter { memory }) => *(if memory { &mut looked.memory } else { &mut looked.arithmetic }) |= bit,
+                    Some(Wait::Queue) => looked.queue_full |= bit,
+                    Some(Wait::Pipe(until)) => {
+                        looked.pipe_busy |= bit;
+                        looked.again_at = looked.again_at.min(until);
+                    }
+                }
+                if warps.last_issue[warp].0 + 1 == now {
+                    // What its last instruction incremented becomes visible.
+                    looked.again_at = now + 1;
+                }
+            }
+        }
+        looked
+    }
+
+    /// What a warp with an instruction waits for, whose stall count is over.
+    fn wait_of(&self, sub: usize, warp: usize, core: &Core) -> Option<Wait> {
+        let now = core.now.0;
+        let bit = 1u64 << warp;
+        let (of_warp, of_sub) = (&self.warps[warp], &self.subs[sub]);
+        if core.warps.hazard & bit != 0 {
+            return Some(Wait::Counter { memory: core.warps.hazard_memory & bit != 0 });
+        }
+        let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
+        if let Some(counter) = self.blocking(of_warp, &inst.control, core, warp) {
+            return Some(Wait::Counter { memory: of_warp.by_memory >> counter & 1 != 0 });
+        }
+        if core.routes[inst.class as usize].kind == UnitKind::Mem && inst.class != OpClass::Fence {
+            if of_sub.memory.held() > self.spec.memory_queue as usize {
+                return Some(Wait::Queue);
+            }
+        } else if of_sub.latch_free[inst.control.pipe as usize] > now {
+            return Some(Wait::Pipe(of_sub.latch_free[inst.control.pipe as usize]));
+        }
+        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free))
+    }
+
+    /// The counter that an instruction waits for. What the instruction before incremented is not seen in the cycle after it.
+    fn blocking(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
+        let flights = core.scoreboard.flights(warp);
+        let unseen = if core.warps.last_issue[warp].0 + 1 == core.now.0 { of_warp.incremented } else { 0 };
+        let value = |counter: u8| flights[usize::from(counter)].saturating_sub(unseen >> counter & 1);
+        let zero = (0..6).find(|counter| control.wait >> counter & 1 != 0 && value(*counter) > 0);
+        let limit = || {
+            let (counter, most) = control.at_most.map(|both| ((both & 7) as u8, both >> 3))?;
+            (u16::from(value(counter.min(5))) > most).then_some(counter.min(5))
+        };
+        let full = || {
+            [control.write_counter(), control.read_counter()].into_iter().flatten().find(|counter| flights[usize::from(*counter)] >= MOST)
+        };
+        let many = || flights[6..].contains(&u8::MAX).then_some(6);
+        zero.or_else(limit).or_else(full).or_else(many)
+    }
+
+    /// Issues the front instruction of a warp.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
+    pub(super) fn issue(
+        &mut self,
+        sub: usize,
+        warp: usize,
+        issue: &mut IssueStage,
+        core: &mut Core,
+        operands: &mut Operands,
+        completions: &mut Wheel,
+        observers: &mut Observers,
+    ) {
+        let now = core.now.0;
+        let inst = core.warps.take_front(warp);
+        observers.issued(warp, core.now);
+        core.warps.last_issue[warp] = core.now;
+        let code = core.code_of(warp)[inst.index as usize];
+        let kernel = core.kernel_of(warp).0;
+        let reads = self.subs[sub].reuse.reads(warp as u8, &code);
+        let order = issue.next_order();
+        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) };
+        let of_warp = &mut self.warps[warp];
+        of_warp.ready_at = now + u64::from(code.control.stall.max(1));
+        of_warp.incremented = 0;
+        let to_memory = core.routes[code.class as usize].kind == UnitKind::Mem && code.class != OpClass::Fence;
+        let result = self.reserve(warp, to_memory, &code, core);
+        let bank = (sub * 2) as u8 + (code.dst & 1) as u8;
+        if to_memory {
+            let atomic = code.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction));
+            if atomic && inst.mask.0 != 0 {
+                core.warps.atomics[warp] += u16::from(inst.lanes);
+            }
+            let slot = operands.issued.add(IssuedInst {
+                inst,
+                sources: Sources::default(),
+                order,
+                left,
+                dst: result,
+                latency: 1,
+                initiation: 1,
+                warp: warp as u8,
+                group: sub as u8,
+                kind: UnitKind::Mem,
+                dst_bank: bank,
+            });
+            let counter = code.control.read_counter();
+            self.subs[sub].memory.push(Queued { slot, warp: warp as u8, enters: now + TO_ALLOCATE, reads, counter });
+            self.subs[sub].control_free = now + 1;
+        } else {
+            self.execute(sub, warp, &code, (result, bank), reads, core, completions);
+        }
+        count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
+        self.go_on(sub, warp, kernel, code.pc, issue, core, observers);
+        match code.class {
+            OpClass::Barrier => self.reach_barrier(warp, issue, core, observers),
+            OpClass::Fence => {
+                let scope = code.control.scope as usize;
+                let of_warp = &mut self.warps[warp];
+                (of_warp.held_until, of_warp.at_fence) = (now + u64::from(self.spec.fence[scope]), true);
+                self.far_fences |= u64::from(scope > 0) << warp;
+                core.reach_fence(warp);
+                issue.wait_changed(core, observers);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reserves what the result of an instruction takes; returns what its write releases.
+    fn reserve(&mut self, warp: usize, to_memory: bool, code: &StaticInst, core: &mut Core) -> u16 {
+        let control = &code.control;
+        let of_warp = &mut self.warps[warp];
+        let stores = code.mem.is_some_and(|mem| mem.kind == MemKind::Store);
+        // A store writes no register, so that nothing would let its counter fall.
+        let write = control.write_counter().filter(|_| !stores);
+        for counter in [write, control.read_counter()].into_iter().flatten() {
+            core.scoreboard.begin_flight(warp, u16::from(counter));
+            of_warp.incremented |= 1 << counter;
+            of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
+        }
+        if control.copies == 1 {
+            core.scoreboard.begin_flight(warp, COPIES);
+            return COUNTERS + COPIES;
+        }
+        if let Some(counter) = write {
+            return COUNTERS + u16::from(counter);
+        }
+        let returns = code.mem.is_some() && !stores;
+        if !control.is_known() {
+            if code.dst == NO_REGISTER && to_memory && returns {
+                core.scoreboard.begin_flight(warp, ANONYMOUS);
+                return COUNTERS + ANONYMOUS;
+            }
+            core.scoreboard.reserve(warp, code.dst, to_memory);
+            return code.dst;
+        }
+        if to_memory && returns {
+            core.scoreboard.begin_flight(warp, ANONYMOUS);
+            return COUNTERS + ANONYMOUS;
+        }
+        if to_memory || code.dst == NO_REGISTER { NO_REGISTER } else { COUNTERS + PORT_ONLY }
+    }
+
+    /// An instruction that is no access to memory goes through the allocate stage to its pipe: all its cycles follow now.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
+    fn execute(
+        &mut self,
+        sub: usize,
+        warp: usize,
+        code: &StaticInst,
+        (result, bank): (u16, u8),
+        reads: [u8; 2],
+        core: &mut Core,
+        completions: &mut Wheel,
+    ) {
+        let now = core.now.0;
+        let timing = self.spec.pipes[code.control.pipe as usize];
+        let of_sub = &mut self.subs[sub];
+        let enters = (now + TO_ALLOCATE).max(of_sub.allocated + 1);
+        let allocated = of_sub.ports.allocate(enters, reads);
+        of_sub.allocated = allocated;
+        of_sub.control_free = (enters - 1).max(now + 1);
+        let interval = if code.packed_half { (timing.initiation / 2).max(1) } else { timing.initiation };
+        of_sub.latch_free[code.control.pipe as usize] = allocated + u64::from(interval) - TO_ALLOCATE;
+        let delay = allocated - (now + TO_ALLOCATE);
+        let written = u64::from(timing.latency) + delay;
+        if let Some(counter) = code.control.read_counter() {
+            core.warps.in_pipe[warp] += 1;
+            let read = delay + TO_ALLOCATE + WINDOW;
+            completions.add(core.now, read, Completion { warp: warp as u8, bank: 0, dst: COUNTERS + u16::from(counter) });
+        }
+        let group = code.control.write_counter().filter(|_| code.control.copies == 2);
+        let result = match group {
+            // The group ends with the last of its copies.
+            Some(counter) if core.scoreboard.begin_group(warp, counter) => NO_REGISTER,
+            _ => result,
+        };
+        completions.add(core.now, written, Completion { warp: warp as u8, bank, dst: result });
+    }
+
+    /// What follows the instruction of a warp that has just been issued.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
+    fn go_on(&mut self, sub: usize, warp: usize, kernel: u16, pc: u32, issue: &mut IssueStage, core: &mut Core, observers: &mut Observers) {
+        if core.warps.has_front(warp) {
+            core.front_changed(warp);
+            observers.front_changed(core, warp);
+        } else if core.warps.run_dry(warp) {
+            let before = core.warps.at_barrier;
+            core.warp_finished(warp);
+            self.release(before & !core.warps.at_barrier);
+            observers.warp_finished(core.now);
+            issue.limit_warps(core, observers);
+            return;
+        } else {
+            self.decode(warp, core, observers);
+        }
+        let next = self.front(warp, core).1;
+        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, pc, next, core.now.0);
+        core.counters.sm.instruction_misses = self.instructions.misses;
+    }
+
+    /// A warp comes to the barrier unit, which sees one after the other.
+    fn reach_barrier(&mut self, warp: usize, issue: &mut IssueStage, core: &mut Core, observers: &mut Observers) {
+        let kernel = core.kernel_of(warp);
+        core.counters.kernels[kernel.index()].barrier_instructions += 1;
+        self.barrier_at = self.barrier_at.max(core.now.0) + u64::from(self.spec.barrier_interval);
+        let before = core.warps.at_barrier | 1 << warp;
+        core.reach_barrier(warp);
+        self.release(before & !core.warps.at_barrier);
+        issue.wait_changed(core, observers);
+    }
+
+    /// The barrier of `warps` opened.
+    fn release(&mut self, warps: u64) {
+        for warp in bits(warps) {
+            let of_warp = &mut self.warps[warp];
+            (of_warp.held_until, of_warp.at_fence) = (self.barrier_at + u64::from(self.spec.barrier_latency), false);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The read ports of the register file and the reuse cache of a sub-core.
+//!
+//! There are two banks, chosen by the lowest bit of a register's number, with one read port each. An instruction of fixed latency leaves the
+//! allocate stage when all its operands can be read in the three cycles after that; memory instructions read in the cycles that are left.
+
+use warpshard_workload::{NO_REGISTER, Pipe, StaticInst};
+
+/// RZ, which is not read.
+const ZERO: u16 = 255;
+/// Cycles that reads are planned ahead, at most.
+pub(super) const AHEAD: u64 = 32;
+/// Cycles in which operands are read after the allocate stage.
+pub(super) const WINDOW: u64 = 3;
+
+/// The cycles in which each port is taken.
+#[derive(Debug, Default, warpshard_state::State)]
+pub(super) struct Ports {
+    taken: [[u64; AHEAD as usize]; 2],
+}
+
+impl Ports {
+    /// Whether a port is taken in a cycle.
+    pub(super) fn is_taken(&self, bank: usize, cycle: u64) -> bool {
+        self.taken[bank][(cycle % AHEAD) as usize] == cycle
+    }
+
+    fn free(&self, bank: usize, after: u64) -> usize {
+        (after + 1..=after + WINDOW).filter(|cycle| !self.is_taken(bank, *cycle)).count()
+    }
+
+    /// Takes the ports for `reads` of each bank, at most three, after the first cycle from `from` on from which that is possible; returns that.
+    pub(super) fn allocate(&mut self, from: u64, reads: [u8; 2]) -> u64 {
+        let fits = |at: u64| (0..2).all(|bank| self.free(bank, at) >= usize::from(reads[bank]));
+        let mut at = from;
+        while !fits(at) {
+            at += 1;
+        }
+        for (bank, reads) in reads.into_iter().enumerate() {
+            let mut left = reads;
+            for cycle in at + 1..=at + WINDOW {
+                if left > 0 && !self.is_taken(bank, cycle) {
+                    self.taken[bank][(cycle % AHEAD) as usize] = cycle;
+                    left -= 1;
+                }
+            }
+        }
+        at
+    }
+}
+
+/// The reuse cache: for each bank and each place of an operand one register of one warp.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct ReuseCache {
+    entries: [[(u8, u16); 4]; 2],
+}
+
+impl Default for ReuseCache {
+    fn default() -> Self {
+        Self { entries: [[(0, NO_REGISTER); 4]; 2] }
+    }
+}
+
+impl ReuseCache {
+    /// Forgets the registers of a warp.
+    pub(super) fn forget(&mut self, warp: u8) {
+        self.entries.iter_mut().flatten().filter(|entry| entry.0 == warp).for_each(|entry| entry.1 = NO_REGISTER);
+    }
+
+    /// An instruction of a warp asks for its operands; returns what has to be read of each bank. Any request for a place replaces what it had.
+    pub(super) fn reads(&mut self, warp: u8, inst: &StaticInst) -> [u8; 2] {
+        let mut reads = [0; 2];
+        for (place, register) in inst.src.into_iter().enumerate() {
+            if register == NO_REGISTER || register == ZERO {
+                continue;
+            }
+            let bank = usize::from(register & 1);
+            let entry = &mut self.entries[bank][place];
+            if *entry != (warp, register) {
+                reads[bank] += 1;
+                if inst.control.pipe == Pipe::Dp {
+                    // The other half of the operand.
+                    reads[1 - bank] += 1;
+                }
+            }
+            *entry = (warp, if inst.control.reuse >> place & 1 != 0 { register } else { NO_REGISTER });
+        }
+        reads.map(|count| count.min(WINDOW as u8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpshard_workload::{Control, OpClass, RegisterSets};
+
+    use super::*;
+
+    fn inst(src: [u16; 4], reuse: u8) -> StaticInst {
+        let control = Control { stall: 1, reuse, ..Control::NONE };
+        let registers = RegisterSets::new(0, src);
+        StaticInst { pc: 0, class: OpClass::Sp, packed_half: false, dst: 0, src, mem: None, immediate: 0, control, registers }
+    }
+
+    /// Three operands in one bank fill the window of the next instruction's bank: it waits two cycles where two of its own are in that bank.
+    #[test]
+    fn operands_of_one_bank_are_read_one_by_one() {
+        let mut ports = Ports::default();
+        assert_eq!(ports.allocate(10, [3, 0]), 10);
+        assert_eq!(ports.allocate(11, [0, 3]), 11);
+        assert_eq!(ports.allocate(11, [2, 0]), 12);
+        assert_eq!(ports.allocate(13, [1, 0]), 13);
+    }
+
+    #[test]
+    fn a_register_is_read_once_while_each_request_keeps_it() {
+        let mut cache = ReuseCache::default();
+        assert_eq!(cache.reads(1, &inst([2, 4, 3, NO_REGISTER], 0b001)), [2, 1]);
+        assert_eq!(cache.reads(1, &inst([2, 6, ZERO, NO_REGISTER], 0b001)), [1, 0], "R2 is in place 0");
+        assert_eq!(cache.reads(2, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "of another warp");
+        assert_eq!(cache.reads(1, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "which replaced it");
+        assert_eq!(cache.reads(1, &inst([4, 2, NO_REGISTER, NO_REGISTER], 0b010)), [2, 0]);
+        assert_eq!(cache.reads(1, &inst([2, 4, NO_REGISTER, NO_REGISTER], 0)), [2, 0], "in another place");
+    }
+}

@@ -1,0 +1,175 @@
+//! Cores with control words: the rules of issue, one by one, against cycles reckoned by hand.
+
+use warpshard_config::Override;
+use warpshard_config::machine::{ControlCore, CoreStyle, WarpOrder};
+use warpshard_workload::Pipe;
+
+use super::*;
+use crate::test_machine::test_machine;
+
+/// The test machine with such a core, whose instruction caches cost nothing.
+pub(super) fn machine() -> Machine {
+    let mut machine = test_machine();
+    let sm = &mut machine.gpu.sm;
+    (sm.style, sm.order) = (CoreStyle::ControlWords, WarpOrder::Gty);
+    sm.control = ControlCore { fetch_latency: [1; 2], fetch_interval: [1; 2], redirect: 1, ..sm.control };
+    machine
+}
+
+fn words(stall: u8, pipe: Pipe) -> Control {
+    Control { stall, pipe, ..Control::NONE }
+}
+
+/// Gaps between the issues of a warp that executes these, and the last before its exit.
+fn gaps(code: &[StaticInst]) -> Vec<u64> {
+    let mut program = Program::new(1);
+    for inst in code {
+        program.all(*inst);
+    }
+    let issues = Bench::single(&machine(), 32, program.exit()).issues();
+    issues[..code.len()].windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn alu(dst: u16, src: &[u16], control: Control) -> StaticInst {
+    StaticInst { control, ..op(OpClass::Sp, dst, src) }
+}
+
+#[test]
+fn a_warp_issues_again_when_its_stall_count_is_over() {
+    let inst = |stall| alu(1, &[2], words(stall, Pipe::Fma));
+    assert_eq!(gaps(&[inst(1), inst(4), inst(2), inst(13), inst(1), inst(1)]), [1, 4, 2, 13, 1]);
+}
+
+#[test]
+fn registers_are_not_looked_at_where_there_are_control_words() {
+    let inst = alu(1, &[1], words(1, Pipe::Fma));
+    assert_eq!(gaps(&[inst; 4]), [1, 1, 1]);
+}
+
+/// Without control words the same chain waits for the result.
+#[test]
+fn without_control_words_an_instruction_waits_for_its_registers() {
+    let inst = alu(1, &[1], Control { pipe: Pipe::Fma, ..Control::NONE });
+    assert_eq!(gaps(&[inst; 4]), [4, 4, 4]);
+}
+
+#[test]
+fn a_pipe_of_half_width_takes_an_instruction_every_second_cycle() {
+    let (half, full) = (alu(1, &[2], words(1, Pipe::Alu)), alu(3, &[5], words(1, Pipe::Fma)));
+    assert_eq!(gaps(&[half; 4]), [2, 2, 2]);
+    assert_eq!(gaps(&[half, full, half, full]), [1, 1, 1]);
+}
+
+/// The consumer waits for counter 0; the stall count of the producer decides whether it sees the increment.
+#[test]
+fn a_counter_is_seen_a_cycle_late_and_holds_until_the_result() {
+    let producer = |stall| alu(1, &[2], Control { counters: 0x70, ..words(stall, Pipe::Xu) });
+    let consumer = alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) });
+    assert_eq!(gaps(&[producer(2), consumer]), [17]);
+    assert_eq!(gaps(&[producer(1), consumer]), [1], "too early, as on the hardware");
+}
+
+/// The first of two results comes after 17 cycles, the second eight later.
+#[test]
+fn depbar_lets_a_counter_keep_some() {
+    let producer = alu(1, &[2], Control { counters: 0x70, ..words(2, Pipe::Xu) });
+    let depbar = |most: u16| StaticInst {
+        control: Control { at_most: Some(most << 3), ..words(4, Pipe::Alu) },
+        ..op(OpClass::Alu, NO_REGISTER, &[])
+    };
+    assert_eq!(gaps(&[producer, producer, depbar(1)]), [8, 9]);
+    assert_eq!(gaps(&[producer, producer, depbar(0)]), [8, 17]);
+}
+
+/// Huerta et al., Section 5.3: three operands in one bank cost two bubbles; one of them in the reuse cache leaves one.
+#[test]
+fn operands_in_one_bank_cost_bubbles_and_reuse_saves_one() {
+    let three = alu(1, &[2, 4, 6], words(1, Pipe::Fma));
+    assert_eq!(gaps(&[three; 6]), [1, 3, 3, 3, 3]);
+    let kept = alu(1, &[2, 4, 6], Control { reuse: 1, ..words(1, Pipe::Fma) });
+    assert_eq!(gaps(&[kept; 6])[2..], [2, 2, 2]);
+    let spread = alu(1, &[2, 3, 4], words(1, Pipe::Fma));
+    assert_eq!(gaps(&[spread; 6])[2..], [2, 2, 2]);
+    let two = alu(1, &[2, 3], words(1, Pipe::Fma));
+    assert_eq!(gaps(&[two; 6]), [1, 1, 1, 1, 1]);
+}
+
+/// Five are taken one after the other; the sixth when the first has left for the load/store unit: 2 cycles to the queue, 6 through
+/// the address unit. Then one every four cycles, the interval of the address unit.
+#[test]
+fn five_memory_instructions_wait_in_a_sub_core() {
+    let mut program = Program::new(1);
+    let load = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Load, MemSpace::Shared, 1, &[2]) };
+    for _ in 0..9 {
+        program.access(0, load, LaneMask::FULL, &lanes(0, 4));
+    }
+    let issues = Bench::single(&machine(), 32, program.exit()).issues();
+    let from_first: Vec<_> = issues[..9].iter().map(|at| at - issues[0]).collect();
+    assert_eq!(from_first, [0, 1, 2, 3, 4, 8, 12, 16, 20]);
+}
+
+/// Four warps reach the barrier in one cycle, and the barrier unit sees one in two cycles.
+#[test]
+fn a_barrier_takes_its_warps_one_by_one() {
+    let spec = machine().gpu.sm.control;
+    for warps in [1, 4] {
+        let mut program = Program::new(warps);
+        program.all(StaticInst { control: words(1, Pipe::Alu), ..op(OpClass::Barrier, NO_REGISTER, &[]) });
+        program.all(alu(1, &[2], words(1, Pipe::Fma)));
+        let issues = Bench::single(&machine(), 32 * warps as u32, program.exit()).issues();
+        let gap = u64::from(spec.barrier_interval) * warps as u64 + u64::from(spec.barrier_latency);
+        assert_eq!(issues[warps] - issues[0], gap, "{issues:?}");
+    }
+}
+
+#[test]
+fn a_fence_stands_for_the_time_of_its_scope() {
+    for (scope, cycles) in [(FenceScope::Cta, 33), (FenceScope::Gpu, 715), (FenceScope::System, 1458)] {
+        let fence = StaticInst { control: Control { scope, ..words(1, Pipe::Alu) }, ..op(OpClass::Fence, NO_REGISTER, &[]) };
+        assert_eq!(gaps(&[fence, alu(1, &[2], words(1, Pipe::Fma))]), [cycles]);
+    }
+}
+
+/// A group of copies: its counter falls with the last of them, which takes a round through memory.
+#[test]
+fn the_counter_of_a_group_of_copies_falls_with_the_last() {
+    let mut program = Program::new(1);
+    let copy =
+        StaticInst { control: Control { copies: 1, ..words(1, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2]) };
+    let group = StaticInst { control: Control { copies: 2, counters: 0x70, ..words(2, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    program.access(0, copy, LaneMask::FULL, &lanes(0x10_0000, 4));
+    program.all(group);
+    program.all(alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) }));
+    let mut bench = Bench::single(&machine(), 32, program.exit());
+    let issues = bench.issues();
+    let answered = bench.requests().iter().map(|(at, _)| at + bench.latency).max().unwrap();
+    assert!(issues[2] > answered, "{issues:?}, the answer comes in {answered}");
+}
+
+#[test]
+fn the_youngest_warp_goes_first_and_goes_on() {
+    let mut program = Program::new(8);
+    for _ in 0..2 {
+        program.all(alu(1, &[2], words(1, Pipe::Fma)));
+    }
+    let mut bench = Bench::single(&machine(), 256, program.exit());
+    let _ = bench.issues();
+    // Warps 0 and 4 share a sub-core; the CTA ends in the same cycle for all, so only the order of their last issues tells.
+    let last = |warp: usize| bench.sm.core.warps.last_issue[warp];
+    assert!(last(4) < last(0), "{} and {}", last(4), last(0));
+}
+
+#[test]
+fn what_needs_a_scoreboard_or_a_second_issue_is_refused() {
+    for (key, value, expected) in [
+        ("gpu.sm.issue_width", "2", "expected 1 with style = \"control-words\""),
+        ("gpu.sm.order", "two-level-lrr", "neither CCWS nor states of warps"),
+        ("gpu.sm.warp_states", "true", "neither CCWS nor states of warps"),
+        ("gpu.sm.units.sfu", "3", "expected a multiple of `gpu.sm.schedulers`"),
+        ("gpu.sm.control.xu.initiation", "0", "expected"),
+    ] {
+        let overrides = [("gpu.sm.style", "control-words"), (key, value)].map(|(key, value)| Override::new(key, value));
+        let error = Machine::load("v100", &overrides).expect_err(key).to_string();
+        assert!(error.contains(key) && error.contains(expected), "{error}");
+    }
+}

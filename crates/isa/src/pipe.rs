@@ -1,0 +1,43 @@
+//! Which pipe of a sub-core since Volta executes an opcode. Rates: `throughput_ops_per_cycle_per_sm` of our measurement of an H100
+//! (`validate/reference/h100/micro.json`); opcodes of one rate and one kind share a pipe.
+
+use warpshard_workload::{Control, FenceScope, OpClass, Pipe};
+
+/// The pipe of a mnemonic with its modifiers, whose class is known.
+pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
+    let name = mnemonic.split('.').next().unwrap_or_default();
+    let has = |part: &str| mnemonic.split('.').skip(1).any(|other| other == part);
+    match name {
+        "HFMA2" if has("MMA") => Pipe::Half,
+        "IMAD" if has("HI") || has("WIDE") => Pipe::Wide,
+        "IMAD" | "IDP" | "IMUL" | "IDP4A" => Pipe::Heavy,
+        "FFMA" | "FADD" | "FMUL" | "FSWZADD" => Pipe::Fma,
+        "HFMA2" | "HADD2" | "HMUL2" => Pipe::Heavy,
+        "MUFU" | "POPC" | "FLO" | "BREV" | "F2I" | "I2F" | "F2F" | "FRND" | "FCHK" => Pipe::Xu,
+        "SHFL" => Pipe::Shuffle,
+        "MATCH" => Pipe::Match,
+        "REDUX" => Pipe::Redux,
+        "S2R" | "S2UR" | "R2UR" => Pipe::System,
+        _ => match class {
+            OpClass::Dp => Pipe::Dp,
+            OpClass::Sfu => Pipe::Xu,
+            OpClass::Tensor => Pipe::Tensor,
+            OpClass::Branch | OpClass::Exit => Pipe::Branch,
+            OpClass::Uniform => Pipe::Uniform,
+            _ => Pipe::Alu,
+        },
+    }
+}
+
+/// `control` with what a mnemonic with its modifiers adds to it.
+pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
+    let scope = if mnemonic.contains(".CTA") {
+        FenceScope::Cta
+    } else if mnemonic.contains(".SYS") {
+        FenceScope::System
+    } else {
+        FenceScope::Gpu
+    };
+    let copies = u8::from(mnemonic.starts_with("LDGSTS")) + 2 * u8::from(mnemonic.starts_with("LDGDEPBAR"));
+    Control { pipe: pipe(mnemonic, class), scope, copies, ..control }
+}
