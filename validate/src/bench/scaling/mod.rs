@@ -51,6 +51,11 @@ pub struct ScalingOptions {
 /// # Errors
 /// When the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
+    run_with(machine, overrides, options, sizes::PER_SM)
+}
+
+/// [`run`] with another number of CTAs per SM.
+fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOptions, per_sm: u32) -> Result<StudyOutput, StudyError> {
     let machine = sizes::load(machine, overrides, &[])?;
     let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
@@ -68,7 +73,11 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &Scali
         "exchange %",
     ]);
     for name in CASES {
-        let case = Case { name, workload: Arc::new(sizes::workload(name, machine.gpu.sms).map_err(StudyError::input)?), machine: &machine };
+        let case = Case {
+            name,
+            workload: Arc::new(sizes::workload(name, machine.gpu.sms, per_sm).map_err(StudyError::input)?),
+            machine: &machine,
+        };
         case.foretell(options, &mut output)?;
     }
     output.note(format!(
@@ -378,7 +387,9 @@ mod tests {
     #[test]
     fn a_small_machine_is_recorded_replayed_and_measured() {
         let options = ScalingOptions { threads: vec![1, 2], runs: 1, latency_us: 10.0, barrier_ns: Some(500.0) };
-        let output = run("tiny", &[], &options).unwrap();
+        // One SM with one CTA takes as many code paths as a whole machine does, and a fraction of the time.
+        let overrides = [("gpu.sms".to_owned(), "1".to_owned())];
+        let output = run_with("tiny", &overrides, &options, 1).unwrap();
         let rows = CASES.len() * (WORKERS.len() + RANKS.len());
         let speed_ups: Vec<f64> = output.column("speed-up").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(speed_ups.len(), rows);
