@@ -14,6 +14,7 @@ _COLOURS = {
     "issued": "#3b7a57",
     "stall_scoreboard_memory": "#c0504d",
     "stall_memory_pipeline": "#e08e79",
+    "stall_memory_collectors": "#f0b8a8",
     "stall_scoreboard_alu": "#4f81bd",
     "stall_pipeline": "#8db4e2",
     "stall_barrier": "#8064a2",

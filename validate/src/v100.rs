@@ -3,7 +3,10 @@
 //! In: cycles of whole applications, and which program with which parameters does the same (`validate/reference`).
 //! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include what the hardware needs
 //! to begin and end a kernel; so ours include the machine's launch latency, and are shown without it, too. One run has all launches one after
-//! the other; a profiler flushes the caches before each, so that every launch is also run on its own. Nothing is fitted.
+//! the other; a profiler flushes the caches before each, so that every launch is also run on its own, and its active cycles are summed.
+//!
+//! No empty kernel was measured on the V100, so the launch overhead of the hardware comes from its applications of the smallest kernels: measured
+//! cycles without our active cycles, by launch, the median over these applications. An error of our active cycles is in it. Nothing else is fitted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,11 +22,11 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::Table;
 use warpshard_lab::request::Request;
-use warpshard_lab::statistics::{error_percent, log_correlation};
+use warpshard_lab::statistics::{error_percent, log_correlation, median};
 use warpshard_lab::verdict::of_magnitudes;
 use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
-use warpshard_report::metrics::{self, counter};
+use warpshard_report::metrics::{self, Work, counter};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_run::Catalogue;
 use warpshard_workload::{Command, Workload};
@@ -35,6 +38,9 @@ const PROGRAMS: &str = "programs";
 
 /// Errors beyond this are listed as causes to find, in percent.
 const LARGE: f64 = 30.0;
+
+/// The launch overhead is measured on applications with at least two launches of fewer active cycles than this, on average.
+const SMALL: u64 = 10_000;
 
 /// Which program does what an application does.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,6 +82,8 @@ struct Taken {
     latency: u64,
     /// The same with caches that are empty before every launch.
     cold: u64,
+    /// From the start of a launch's first CTA to the end of its last, summed over the launches, with caches that are empty before each.
+    active: u64,
     warp_instructions: u64,
 }
 
@@ -105,12 +113,25 @@ fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) ->
     catalogue.machine(machine, &overrides).map_err(TaskError::from)
 }
 
-/// Cycles, the launch latency in them, and warp instructions.
-fn run(machine: &Machine, workload: Workload) -> Result<(u64, u64, u64), TaskError> {
+/// Sums over the launches of a run.
+struct Sums {
+    /// Core cycles.
+    cycles: u64,
+    /// Launch latency in them.
+    latency: u64,
+    /// Core cycles from the start of a launch's first CTA to the end of its last.
+    active: u64,
+    warp_instructions: u64,
+}
+
+fn run(machine: &Machine, workload: Workload) -> Result<Sums, TaskError> {
     let outcome = simulate(machine, &Arc::new(workload), RunOptions::default())?.outcome;
-    let latency = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
-    let issued = outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum();
-    Ok((outcome.cycles, latency, issued))
+    Ok(Sums {
+        cycles: outcome.cycles,
+        latency: metrics::launch_latency_cycles(&outcome),
+        active: outcome.kernels.iter().map(|kernel| Work::of_kernel(kernel, &outcome).cycles).sum(),
+        warp_instructions: outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum(),
+    })
 }
 
 impl Task for Timing<'_> {
@@ -118,7 +139,7 @@ impl Task for Timing<'_> {
 
     fn key(&self) -> Result<String, TaskError> {
         let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
-        Ok(format!("v100 {:?} {} {code:08x}", self.set, self.machine()?.provenance.to_toml()))
+        Ok(format!("v100 active {:?} {} {code:08x}", self.set, self.machine()?.provenance.to_toml()))
     }
 
     fn run(&self) -> Result<Taken, TaskError> {
@@ -127,17 +148,19 @@ impl Task for Timing<'_> {
         let workload = || program.workload().map_err(|error| error.to_string());
         let all = workload()?;
         let launches = all.kernels.len();
-        let (cycles, latency, warp_instructions) = run(&machine, all)?;
+        let Sums { cycles, latency, mut active, warp_instructions } = run(&machine, all)?;
         let mut cold = cycles;
         if launches > 1 {
             // Each launch of one workload in a run of its own: values go on, caches begin empty.
             let whole = workload()?;
-            cold = 0;
+            (cold, active) = (0, 0);
             for number in 0..launches {
-                cold += run(&machine, Workload { commands: vec![Command::Launch(KernelIndex(number as u16))], ..whole.clone() })?.0;
+                let alone = run(&machine, Workload { commands: vec![Command::Launch(KernelIndex(number as u16))], ..whole.clone() })?;
+                cold += alone.cycles;
+                active += alone.active;
             }
         }
-        Ok(Taken { launches: launches as u64, cycles, latency, cold, warp_instructions })
+        Ok(Taken { launches: launches as u64, cycles, latency, cold, active, warp_instructions })
     }
 }
 
@@ -183,6 +206,24 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
+impl Row<'_> {
+    /// Measured cycles without our active cycles, by launch, where the kernels are so small that most of this is launch overhead.
+    fn overhead(&self) -> Option<f64> {
+        let Taken { launches, active, .. } = self.ours;
+        (launches > 1 && active < SMALL * launches).then(|| (self.hardware as f64 - active as f64) / launches as f64)
+    }
+
+    /// Our active cycles with a launch overhead for every launch.
+    fn with_overhead(&self, overhead: f64) -> u64 {
+        self.ours.active.saturating_add_signed((overhead * self.ours.launches as f64).round() as i64)
+    }
+}
+
+/// The launch overhead of the hardware in core cycles, as its applications of the smallest kernels show it.
+fn launch_overhead(rows: &[Row<'_>]) -> Option<f64> {
+    median(&rows.iter().filter_map(Row::overhead).collect::<Vec<_>>())
+}
+
 fn applications() -> Vec<Application> {
     let text = include_str!("../reference/gv100-programs.toml");
     let read: Result<Applications, _> = toml::from_str(text);
@@ -212,14 +253,25 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
         "error %",
         "without launch latency",
         "error %",
+        "active",
+        "error %",
+        "active with measured overhead",
+        "error %",
     ]);
-    let mut errors: [Vec<f64>; 4] = Default::default();
+    let overhead = launch_overhead(rows);
+    let mut errors: [Vec<f64>; 6] = Default::default();
+    let mut others = Vec::new();
     let mut points = Vec::new();
-    for Row { application, hardware, accel_sim, ours } in rows {
+    for row in rows {
+        let Row { application, hardware, accel_sim, ours } = row;
         let name = application.program.clone().unwrap_or_default();
-        let cycles = [*accel_sim, ours.cycles, ours.cold, ours.cycles.saturating_sub(ours.latency)];
+        let net = ours.cycles.saturating_sub(ours.latency);
+        let cycles = [*accel_sim, ours.cycles, ours.cold, net, ours.active, row.with_overhead(overhead.unwrap_or_default())];
         let own = cycles.map(|cycles| error_percent(cycles, *hardware).unwrap_or_default());
         errors.iter_mut().zip(own).for_each(|(errors, error)| errors.push(error));
+        if row.overhead().is_none() {
+            others.push(own[5]);
+        }
         points.push((*hardware as f64, ours.cycles as f64));
         if own[1].abs() > LARGE {
             output.note(format!("{name}: {:+.0} % of the V100's cycles, Accel-Sim {:+.0} %", own[1], own[0]));
@@ -236,6 +288,19 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
     output.figure("mean absolute error of Accel-Sim on the same applications, %", mean(&errors[0]));
     output.figure("mean absolute error with empty caches before every launch, %", mean(&errors[2]));
     output.figure("mean absolute error without launch latency, %", mean(&errors[3]));
+    output.figure("mean absolute error of active cycles, %", mean(&errors[4]));
+    if let Some(overhead) = overhead {
+        output.figure("launch overhead measured on the smallest kernels, cycles", overhead);
+        output.figure("mean absolute error of active cycles with this overhead, %", mean(&errors[5]));
+        output.note(format!(
+            "no empty kernel was measured on the V100: the launch overhead is the median, over the {} applications with launches below {SMALL} active \
+             cycles, of measured cycles without our active cycles, by launch",
+            rows.len() - others.len()
+        ));
+        if !others.is_empty() {
+            output.figure("the same of the applications that the overhead is not from, %", mean(&others));
+        }
+    }
     output.figure("applications compared", rows.len() as f64);
     if let Some(correlation) = log_correlation(&points) {
         output.figure("correlation of the logarithms", correlation);
@@ -287,8 +352,15 @@ mod tests {
         assert_eq!(ours.launches, 7);
         assert!(ours.cold > ours.cycles && ours.cycles > ours.latency, "{ours:?}");
         let mut output = StudyOutput::new("v100", String::new());
+        // Seven launches, each alone: what is not launch latency is active, but for the dispatcher's links.
+        assert!(ours.active <= ours.cold - ours.latency && ours.active > 7 * 100, "{ours:?}");
         let rows = [Row { application, hardware: ours.cycles * 2, accel_sim: ours.cycles * 3, ours }];
         show(&mut output, &rows).unwrap();
+        // The only application: its overhead makes its active cycles the measured ones.
+        assert!(output.figure_named("mean absolute error of active cycles with this overhead, %").unwrap() < 0.1);
+        let overhead = output.figure_named("launch overhead measured on the smallest kernels, cycles").unwrap();
+        assert!((overhead - (rows[0].hardware - rows[0].ours.active) as f64 / 7.0).abs() < 1e-6);
+        assert_eq!(output.figure_named("the same of the applications that the overhead is not from, %"), None);
         assert_eq!(output.figure_named("mean absolute error of Accel-Sim on the same applications, %"), Some(50.0));
         assert_eq!(output.figure_named("mean absolute error, %"), Some(50.0));
     }

@@ -8,8 +8,9 @@ use super::Facts;
 
 /// Counters of an SM whose sum is `stall_gpu`: scheduler cycles without an issue while warps are there (Kayiran et al., MICRO 2014,
 /// Section 4.2).
-pub const STALL_GPU: [&str; 8] = [
+pub const STALL_GPU: [&str; 9] = [
     "stall_memory_pipeline",
+    "stall_memory_collectors",
     "stall_pipeline",
     "stall_scoreboard_memory",
     "stall_scoreboard_alu",

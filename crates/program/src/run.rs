@@ -11,6 +11,7 @@ use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInf
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
+use super::isa::Inst;
 use super::memory::Memory;
 use super::report::describe;
 use super::schema::Contents;
@@ -403,6 +404,29 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     if program.launches.iter().any(|launch| launch.kernel.cooperative) {
         let count = program.launches.iter().filter(|launch| launch.kernel.cooperative).count();
         notes.push(("CTAs of cooperative launches do not wait for each other in the timing model".to_owned(), count as u64));
+    }
+    notes.extend(clock_notes(program));
+    notes
+}
+
+/// A note for each kernel that reads a clock, with the number of its launches: a run executes instructions ahead of their time, so a clock shows the
+/// instructions that its warp has executed.
+fn clock_notes(program: &Program) -> Vec<(String, u64)> {
+    let mut notes: Vec<(String, u64)> = Vec::new();
+    for launch in program.launches.iter().filter(|launch| launch.copy.is_none()) {
+        let kernel = &launch.kernel;
+        let Some(first) = kernel.decoded.code.iter().position(Inst::reads_clock) else { continue };
+        let (line, text) = &kernel.lines[first];
+        let note = format!(
+            "kernel {} reads a clock ({text} in line {line} of {}), which counts the instructions of its warp: results that depend on it are no cycles. \
+             Take the kernel's cycles from kernels.csv",
+            kernel.name,
+            kernel.file.file_name().unwrap_or_default().display()
+        );
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, times)) => *times += 1,
+            None => notes.push((note, 1)),
+        }
     }
     notes
 }

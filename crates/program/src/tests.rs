@@ -372,3 +372,12 @@ fn mistakes_of_a_launch_file_are_explained() {
         assert!(error.contains(word), "{to}: {error}");
     }
 }
+
+#[test]
+fn a_run_of_a_kernel_that_reads_a_clock_says_that_it_shows_no_cycles() {
+    let notes = |name: &str| load(name, 90, &[]).workload().unwrap().notes;
+    let found = notes("micro/shared_lat");
+    let [(note, 1)] = &found[..] else { panic!("one launch of one kernel: {found:?}") };
+    assert!(note.starts_with("kernel latency reads a clock (CS2R") && note.contains(" of shared.sm_90.sass), which counts"), "{note}");
+    assert!(notes("saxpy").is_empty());
+}

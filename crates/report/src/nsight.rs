@@ -24,7 +24,7 @@ pub const STALLS: &[Stalls] = &[
     Stalls {
         metric: "stall shares: math_pipe_throttle + dispatch_stall",
         nsight: &["math_pipe_throttle", "dispatch_stall"],
-        ours: &["stall_pipeline"],
+        ours: &["stall_pipeline", "stall_memory_collectors"],
     },
     Stalls { metric: "stall shares: barrier", nsight: &["barrier"], ours: &["stall_barrier"] },
     Stalls { metric: "stall shares: membar", nsight: &["membar"], ours: &["stall_fence"] },

@@ -60,46 +60,46 @@ body = [
 ]
 "#;
 
-/// CTAs per SM of the cases that grow with the machine.
-const PER_SM: u32 = 8;
+/// CTAs per SM in the cases that grow with the machine.
+pub(super) const PER_SM: u32 = 8;
 /// Rows and columns of `gemm_tiled` that a CTA computes.
 const TILE: u32 = 64;
 
 /// A workload that grows with the machine.
 struct Case {
     name: &'static str,
-    workload: fn(sms: u32) -> Result<Workload, TaskError>,
+    workload: fn(sms: u32, per_sm: u32) -> Result<Workload, TaskError>,
 }
 
 const CASES: [Case; 6] = [
     Case {
         name: "compute",
-        workload: |sms| {
+        workload: |sms, per_sm| {
             // The matrices grow where CTAs lie and not along the sums, so that a CTA has as many instructions on every machine.
-            let (rows, columns) = near_square(sms * PER_SM);
+            let (rows, columns) = near_square(sms * per_sm);
             model("gemm_tiled", &[("m", TILE * rows), ("n", TILE * columns), ("k", 64)])
         },
     },
-    Case { name: "divergent", workload: |sms| model("divergent", &[("cta_count", sms * PER_SM)]) },
-    Case { name: "memory", workload: |sms| model("stream", &[("cta_count", sms * PER_SM)]) },
-    Case { name: "one CTA", workload: |_| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
-    Case { name: "one warp", workload: |_| text("one_warp", ONE_WARP, &[]) },
+    Case { name: "divergent", workload: |sms, per_sm| model("divergent", &[("cta_count", sms * per_sm)]) },
+    Case { name: "memory", workload: |sms, per_sm| model("stream", &[("cta_count", sms * per_sm)]) },
+    Case { name: "one CTA", workload: |_, _| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
+    Case { name: "one warp", workload: |_, _| text("one_warp", ONE_WARP, &[]) },
     Case {
         name: "launches",
-        workload: |sms| {
+        workload: |sms, _| {
             let width = [("width".to_owned(), sms.div_ceil(4).to_string())];
             text("launches", LAUNCHES, &width)
         },
     },
 ];
 
-/// The workload of a case on a machine of `sms` SMs.
+/// The workload of a case on a machine of `sms` SMs, with `per_sm` CTAs per SM where the case grows with the machine.
 ///
 /// # Errors
 /// When there is no such case, or its model is wrong.
-pub(super) fn workload(case: &str, sms: u32) -> Result<Workload, TaskError> {
+pub(super) fn workload(case: &str, sms: u32, per_sm: u32) -> Result<Workload, TaskError> {
     let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
-    (case.workload)(sms)
+    (case.workload)(sms, per_sm)
 }
 
 /// Rows and columns of a matrix of exactly `tiles` tiles: the divisors that are nearest to each other.
@@ -147,7 +147,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
             let partitions = partitions(sms, &base);
             let sized = [("gpu.sms".to_owned(), sms.to_string()), ("mem.map.partitions".to_owned(), partitions.to_string())];
             let machine = load(machine, overrides, &sized)?;
-            let workload = Arc::new((case.workload)(sms).map_err(StudyError::input)?);
+            let workload = Arc::new((case.workload)(sms, PER_SM).map_err(StudyError::input)?);
             let ctas: u32 = workload.kernels.iter().map(|kernel| kernel.info.ctas()).sum();
             let mut seconds = Vec::new();
             let mut measured = (0, 0);
@@ -206,7 +206,7 @@ mod tests {
             let case = CASES.iter().find(|case| case.name == name).unwrap();
             let mut lengths = BTreeSet::new();
             for sms in [1, 7, 8, 28, 56, 80, 160, 320] {
-                let workload = (case.workload)(sms).unwrap();
+                let workload = (case.workload)(sms, PER_SM).unwrap();
                 let [kernel] = &workload.kernels[..] else { panic!("{name} has one kernel") };
                 let ctas = kernel.info.ctas();
                 assert_eq!(ctas, 8 * sms, "{name} on {sms} SMs");

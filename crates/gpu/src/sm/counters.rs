@@ -127,6 +127,7 @@ counters! {
     pub struct StallCounters {
         issued: "scheduler cycles", "An instruction was issued.";
         stall_memory_pipeline: "scheduler cycles", "The way to the load/store unit was full.";
+        stall_memory_collectors: "scheduler cycles", "The way to another unit was full, since memory instructions held the operand collectors.";
         stall_pipeline: "scheduler cycles", "The way to another unit was full.";
         stall_scoreboard_memory: "scheduler cycles", "Waited for a register that memory writes.";
         stall_scoreboard_alu: "scheduler cycles", "Waited for a register that a fixed-latency unit writes.";

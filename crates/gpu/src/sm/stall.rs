@@ -11,6 +11,9 @@ pub enum StallReason {
     Issued,
     /// A memory instruction could issue, but the register before the load/store unit's collectors is taken.
     MemoryPipelineFull,
+    /// Another instruction could issue, but the register before its unit's collectors is taken, and the oldest instruction in it finds no collector:
+    /// memory instructions hold at least half of those of its sub-core.
+    MemoryHoldsCollectors,
     /// Another instruction could issue, but the register before its unit's collectors is taken.
     PipelineFull,
     /// A warp waits for a register that a memory instruction will write.
@@ -33,11 +36,12 @@ pub enum StallReason {
 
 impl StallReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
     /// All reasons, by priority.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Issued,
         Self::MemoryPipelineFull,
+        Self::MemoryHoldsCollectors,
         Self::PipelineFull,
         Self::ScoreboardMemory,
         Self::ScoreboardAlu,
@@ -52,7 +56,7 @@ impl StallReason {
     /// Whether a warp could issue but for a register before the collectors.
     #[inline]
     pub(super) fn waits_for_collectors(self) -> bool {
-        matches!(self, Self::MemoryPipelineFull | Self::PipelineFull)
+        matches!(self, Self::MemoryPipelineFull | Self::MemoryHoldsCollectors | Self::PipelineFull)
     }
 }
 

@@ -1,6 +1,7 @@
 //! An instruction that is ready to execute.
 
 use super::super::operand::Half;
+use super::kinds::Special;
 use super::op::{Group, Op};
 
 /// Rows of the table of constants begin here.
@@ -115,4 +116,11 @@ pub(in super::super) struct Inst {
     pub(in super::super) uniform: bool,
     /// A load whose value a compare-and-swap at the same address checks: when others have changed it, the swap fails.
     pub(in super::super) rechecked: bool,
+}
+
+impl Inst {
+    /// Whether it reads a clock or a timer.
+    pub(in super::super) fn reads_clock(&self) -> bool {
+        matches!(self.op, Op::Special(Special::Clock(_), _))
+    }
 }

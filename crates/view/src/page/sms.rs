@@ -20,7 +20,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
                 "Waiting for memory",
                 "Share of scheduler cycles that wait for a register that memory writes, or for the way to the load/store unit.",
             ),
-            &["stall_scoreboard_memory", "stall_memory_pipeline"],
+            &["stall_scoreboard_memory", "stall_memory_pipeline", "stall_memory_collectors"],
             &scheduler_states(data),
             percent,
         ),

@@ -45,7 +45,7 @@ const LDST: [&str; 3] = ["memory_accesses", "shared_instructions", "shared_confl
 /// Waiting for data: GPGPU-Sim counts a cycle so in which instructions are there and all wait for registers.
 pub(super) const MEMORY_STALLS: [&str; 2] = ["stall_scoreboard_memory", "stall_scoreboard_alu"];
 /// Waiting for a unit: it counts a cycle so in which an instruction is ready and the way to its unit is full.
-pub(super) const STRUCTURAL_STALLS: [&str; 2] = ["stall_memory_pipeline", "stall_pipeline"];
+pub(super) const STRUCTURAL_STALLS: [&str; 3] = ["stall_memory_pipeline", "stall_memory_collectors", "stall_pipeline"];
 
 /// The columns that are read, of SMs and of applications by SM.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -53,7 +53,7 @@ pub(super) struct Columns {
     sp: [usize; 4],
     ldst: [usize; 3],
     memory: [usize; 2],
-    structural: [usize; 2],
+    structural: [usize; 3],
     app_sp: [usize; 4],
     app_ldst: [usize; 3],
     begun: usize,

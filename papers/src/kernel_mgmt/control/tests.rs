@@ -7,7 +7,7 @@ use warpshard_policy::testing::{Numbers, Scene};
 use crate::made;
 use super::categories::tests::{SM, kernel};
 
-const OF_SM: [&str; 11] = [
+const OF_SM: [&str; 12] = [
     "issued_sp",
     "issued_int",
     "issued_alu",
@@ -18,6 +18,7 @@ const OF_SM: [&str; 11] = [
     "stall_scoreboard_memory",
     "stall_scoreboard_alu",
     "stall_memory_pipeline",
+    "stall_memory_collectors",
     "stall_pipeline",
 ];
 const OF_APP: [&str; 9] = [

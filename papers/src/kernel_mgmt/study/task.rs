@@ -226,7 +226,7 @@ impl Task for Run {
             l1_reads: sum(&hits) + sum(&["l1_read_misses", "l1_read_sector_misses"]),
             l1_hits: sum(&hits),
             memory_stalls: sum(&["stall_scoreboard_memory", "stall_scoreboard_alu"]),
-            structural_stalls: sum(&["stall_memory_pipeline", "stall_pipeline"]),
+            structural_stalls: sum(&["stall_memory_pipeline", "stall_memory_collectors", "stall_pipeline"]),
             sp: sum(&["issued_sp", "issued_int", "issued_alu", "issued_branch"]) as f64 / (issue * sm_cycles),
             ldst: sum(&["memory_accesses", "shared_instructions", "shared_conflict_cycles"]) as f64 / sm_cycles,
             bypassing: sum(&["ctas_bypassing"]),

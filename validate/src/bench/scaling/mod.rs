@@ -51,14 +51,12 @@ pub struct ScalingOptions {
 /// # Errors
 /// When the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
-    let machine = sizes::load(machine, overrides, &[])?;
-    let cases = CASES.map(|name| sizes::workload(name, machine.gpu.sms).map(|workload| (name, workload)));
-    let cases = cases.into_iter().collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
-    foretell(&machine, cases, options)
+    run_with(machine, overrides, options, sizes::PER_SM)
 }
 
-/// The study of these cases, each a name and its workload.
-fn foretell(machine: &Machine, cases: Vec<(&'static str, Workload)>, options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
+/// [`run`] with another number of CTAs per SM.
+fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOptions, per_sm: u32) -> Result<StudyOutput, StudyError> {
+    let machine = sizes::load(machine, overrides, &[])?;
     let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
     output.columns(&[
@@ -74,8 +72,12 @@ fn foretell(machine: &Machine, cases: Vec<(&'static str, Workload)>, options: &S
         "barrier %",
         "exchange %",
     ]);
-    for (name, workload) in cases {
-        let case = Case { name, workload: Arc::new(workload), machine };
+    for name in CASES {
+        let case = Case {
+            name,
+            workload: Arc::new(sizes::workload(name, machine.gpu.sms, per_sm).map_err(StudyError::input)?),
+            machine: &machine,
+        };
         case.foretell(options, &mut output)?;
     }
     output.note(format!(
@@ -385,16 +387,10 @@ mod tests {
     #[test]
     fn a_small_machine_is_recorded_replayed_and_measured() {
         let options = ScalingOptions { threads: vec![1, 2], runs: 1, latency_us: 10.0, barrier_ns: Some(500.0) };
-        let machine = sizes::load("tiny", &[], &[]).unwrap();
-        // The study's own workloads take minutes in a build for tests.
-        let small = |name, parameter: &str, value: &str| {
-            let workload = warpshard_model::builtin(name, 1, &[(parameter.to_owned(), value.to_owned())]).unwrap();
-            (name, workload)
-        };
-        let cases = vec![small("gemm_tiled", "k", "32"), small("stream", "cta_count", "16")];
-        let count = cases.len();
-        let output = foretell(&machine, cases, &options).unwrap();
-        let rows = count * (WORKERS.len() + RANKS.len());
+        // One SM with one CTA takes as many code paths as a whole machine does, and a fraction of the time.
+        let overrides = [("gpu.sms".to_owned(), "1".to_owned())];
+        let output = run_with("tiny", &overrides, &options, 1).unwrap();
+        let rows = CASES.len() * (WORKERS.len() + RANKS.len());
         let speed_ups: Vec<f64> = output.column("speed-up").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(speed_ups.len(), rows);
         let allowed: Vec<f64> = output.column("longest unit allows").unwrap().iter().map(|text| text.parse().unwrap()).collect();

@@ -106,6 +106,17 @@ pub(in crate::sm) struct Warps {
 }
 
 impl Warps {
+    /// The warps whose front instruction is of one of `kinds`, a bit for each.
+    #[inline]
+    pub(in crate::sm) fn of_kinds(&self, mut kinds: u16) -> u64 {
+        let mut warps = 0;
+        while kinds != 0 {
+            warps |= self.of_kind[kinds.trailing_zeros() as usize];
+            kinds &= kinds - 1;
+        }
+        warps
+    }
+
     /// Prefetches the masks, which every cycle looks at.
     #[inline]
     pub(in crate::sm) fn prefetch(&self) {

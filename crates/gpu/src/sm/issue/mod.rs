@@ -185,7 +185,7 @@ impl IssueStage {
     fn let_issue(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
         let (reason, warps) = match self.schedule(scheduler, core, operands, observers) {
             Some(warp) => (StallReason::Issued, 1 << warp),
-            None => stall_reason(&core.warps, self.supervised[scheduler]),
+            None => stall_reason(&core.warps, self.supervised[scheduler], operands.kept_out()),
         };
         self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
         let row = row_of(core, warps);

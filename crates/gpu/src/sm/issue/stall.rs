@@ -1,7 +1,7 @@
 //! Why a scheduler issues nothing, for which kernel, and spans in which that stays so.
 //!
-//! A reason depends only on the masks of the warps, so it holds until one of them changes: it is counted when it ends, not every cycle. It is
-//! counted for one kernel: that of the oldest warp for which it holds.
+//! A reason depends on the masks of the warps and, where a pipeline is full, on who holds the collectors, a change of which wakes the scheduler. So it
+//! holds until one of them changes: it is counted when it ends, not every cycle. It is counted for one kernel: that of the oldest warp for which it holds.
 //!
 //! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
@@ -15,9 +15,10 @@ use super::super::stall::{StallCounts, StallReason};
 /// The row of counts of schedulers without warps; those of kernels follow.
 const NOBODYS: u16 = 0;
 
-/// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds.
+/// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds. `kept_out` are the kinds
+/// that wait for collectors of memory instructions, from [`super::Operands::kept_out`]: the stall is charged to what holds the collectors.
 #[inline]
-pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> (StallReason, u64) {
+pub(super) fn stall_reason(warps: &Warps, supervised: u64, kept_out: u16) -> (StallReason, u64) {
     let mine = warps.live & supervised;
     if mine == 0 {
         return (StallReason::NoWarps, 0);
@@ -27,7 +28,12 @@ pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> (StallReason, u64)
     let ready = candidates & !warps.hazard;
     if ready != 0 {
         let memory = ready & warps.of_kind[UnitKind::Mem as usize];
-        return if memory != 0 { (StallReason::MemoryPipelineFull, memory) } else { (StallReason::PipelineFull, ready) };
+        let held_up = ready & warps.of_kinds(kept_out);
+        return match (memory, held_up) {
+            (1.., _) => (StallReason::MemoryPipelineFull, memory),
+            (0, 1..) => (StallReason::MemoryHoldsCollectors, held_up),
+            (0, 0) => (StallReason::PipelineFull, ready),
+        };
     }
     if candidates != 0 {
         let memory = candidates & warps.hazard_memory;

@@ -71,10 +71,14 @@ pub(super) struct Operands {
     /// Something was issued or a collector became free since instructions last entered collectors.
     may_collect: bool,
     free: u64,
+    /// Collectors whose last instruction was for the load/store unit.
+    memory: u64,
+    /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions hold.
+    kept_out: u16,
     complete: u64,
     /// Whether a complete collector has not yet tried to dispatch.
     may_leave: bool,
-    /// Sub-cores whose input register was emptied since the schedulers' last visit.
+    /// Sub-cores whose input register was emptied, or all where `kept_out` changed, since the schedulers' last visit.
     pub(super) woken: u8,
     /// Collectors that read, in the order of entry: the first that needs a bank gets it.
     reads: [Reads; MAX_COLLECTORS],
@@ -127,6 +131,8 @@ impl Operands {
             group_mask: u64::MAX >> (64 - per_group),
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
+            memory: 0,
+            kept_out: 0,
             complete: 0,
             may_leave: false,
             woken: 0,
@@ -153,6 +159,13 @@ impl Operands {
     #[inline]
     pub(super) fn full(&self, scheduler: usize) -> u16 {
         self.full[self.group(scheduler)]
+    }
+
+    /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions hold. The queue of a kind can be shared by
+    /// sub-cores, so this concerns all schedulers.
+    #[inline]
+    pub(super) fn kept_out(&self) -> u16 {
+        self.kept_out
     }
 
     /// Takes an issued instruction; its kind is not [`Operands::full`].
@@ -345,6 +358,17 @@ impl Operands {
     #[inline(always)]
     fn collect(&mut self) {
         self.may_collect = false;
+        let before = self.kept_out;
+        self.kept_out = 0;
+        self.let_enter();
+        if self.kept_out != before {
+            // Schedulers that wait for a collector wait for something else now.
+            self.woken = u8::MAX;
+        }
+    }
+
+    #[inline(always)]
+    fn let_enter(&mut self) {
         // A kind whose oldest instruction finds no collector finds none in this step.
         let mut ranks = self.queued;
         for _ in 0..self.ports {
@@ -357,6 +381,7 @@ impl Operands {
                 let free = self.free & self.group_mask << first;
                 if free == 0 {
                     ranks &= !(1 << rank);
+                    self.blame(slot, first);
                     continue;
                 }
                 self.queues[rank].pop();
@@ -374,12 +399,21 @@ impl Operands {
         self.may_collect = true;
     }
 
+    /// The oldest instruction of a kind finds no free collector from `first` on: records whether memory instructions hold at least half of them.
+    #[inline]
+    fn blame(&mut self, slot: u8, first: usize) {
+        let kind = self.issued.get(slot).kind;
+        let of_memory = (self.memory & self.group_mask << first).count_ones() as usize;
+        self.kept_out |= u16::from(kind != UnitKind::Mem && 2 * of_memory >= self.per_group) << kind as u8;
+    }
+
     #[inline(always)]
     fn enter(&mut self, slot: u8, chosen: usize) {
         let inst = self.issued.get(slot);
         self.full[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);
         self.woken |= 1 << inst.group;
         self.free &= !(1 << chosen);
+        self.memory = self.memory & !(1 << chosen) | u64::from(inst.kind == UnitKind::Mem) << chosen;
         self.collectors[chosen % MAX_COLLECTORS] = Collector { slot, kind: inst.kind, group: inst.group };
         let sources = &inst.sources;
         if sources.count == 0 {

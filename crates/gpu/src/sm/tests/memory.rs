@@ -1,7 +1,7 @@
 //! Loads, stores, atomics and shared memory against a memory of fixed latency.
 
 use warpshard_base::Addr;
-use warpshard_config::machine::{Machine, WriteMiss, WritePolicy};
+use warpshard_config::machine::{CoreStyle, Machine, WriteMiss, WritePolicy};
 use warpshard_protocol::MemOp;
 
 use super::*;
@@ -413,4 +413,31 @@ fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
     assert!(busy.1 > long.1 + 30 && busy.1 < busy.0, "ten instructions of four cycles overlap: {busy:?}");
     let chained = counted(300, 200);
     assert!(2 * chained.1 > chained.0 && chained.1 < chained.0, "units are empty while operands are gathered: {chained:?}");
+}
+
+#[test]
+fn arithmetic_that_waits_for_collectors_full_of_memory_instructions_waits_for_memory() {
+    use super::super::StallReason::{MemoryHoldsCollectors, PipelineFull};
+    for style in [CoreStyle::SubCores, CoreStyle::Shared] {
+        let mut machine = test_machine();
+        machine.gpu.sm.style = style;
+        // Loads of lines that the L1 has: the way to it takes the time, one sector per lane and cycle.
+        let stalls = |stride: u64| {
+            let mut program = Program::new(16);
+            for round in 0..20 {
+                for warp in 0..16 {
+                    program.access(warp, load(1 + round % 8, &[40]), FULL, &lanes(0x10000, stride));
+                    for dst in 20..26 {
+                        program.one(warp, op(OpClass::Sp, dst, &[41, 42, 43]), FULL);
+                    }
+                }
+            }
+            let mut bench = Bench::single(&machine, 512, program.exit()).skipping();
+            bench.finish();
+            let stalls = bench.stats().all_stalls();
+            [MemoryHoldsCollectors, PipelineFull].map(|reason| stalls[reason as usize])
+        };
+        let ([memory, others], [few, _]) = (stalls(128), stalls(0));
+        assert!(memory > others && memory > 10 * few, "{style:?}: {memory} and {others}, {few}");
+    }
 }

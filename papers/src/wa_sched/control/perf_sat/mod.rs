@@ -20,13 +20,14 @@ use search::{Search, State};
 /// The counters summed by the "stalled cycle count". A scoreboard stall is one "due to dependency from a previous instruction"
 /// (4.3.1.3): a register, a barrier, a fence, or the last memory accesses of warps that have otherwise finished. A pipeline stall
 /// is one for lack of a unit. Not included are idle schedulers without warps, and warps that are not fetched or held back by others.
-const STALLED: [&str; 7] = [
+const STALLED: [&str; 8] = [
     "stall_scoreboard_alu",
     "stall_scoreboard_memory",
     "stall_barrier",
     "stall_fence",
     "stall_draining",
     "stall_pipeline",
+    "stall_memory_collectors",
     "stall_memory_pipeline",
 ];
 
