@@ -460,7 +460,9 @@ fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
             slot.copy_from_slice(&place.to_le_bytes());
         }
     }
-    banks.0[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(0x160)];
+    // What a launch writes lies before the parameters, also where a kernel has none.
+    let least = if module.arch >= 90 { 0x210 } else { 0x160 };
+    banks.0[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(least)];
     // Whole words are read, also of a last constant of two bytes.
     banks.0.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
     banks
