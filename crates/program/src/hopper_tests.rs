@@ -37,6 +37,17 @@ fn copies_complete_at_barriers_in_shared_memory() {
 }
 
 #[test]
+fn asynchronous_copies_bring_the_address_of_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for arch in [80, 90] {
+        let program = program(folder.path(), arch, ("chase", 1, 32), "arguments = [\"&a\", \"&o\"]").unwrap();
+        // The word at i is i.
+        let expected: Vec<i32> = (0..32).map(|i| (0..20).fold(i, |at, _| 7 * at % 512)).collect();
+        assert_eq!(output(&program).unwrap()[..32], expected, "sm_{arch}");
+    }
+}
+
+#[test]
 fn a_wait_for_a_phase_that_never_ends_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), 90, ("stuck", 1, 64), "arguments = [\"&o\"]").unwrap();
@@ -63,7 +74,7 @@ fn ctas_of_a_cluster_share_their_memory() {
     let folder = tempfile::tempdir().unwrap();
     let launch = |grid, keys: &str| program(folder.path(), 90, ("neighbours", grid, 32), &format!("arguments = [\"&o\"]\n{keys}"));
     let got = output(&launch(4, "").unwrap()).unwrap();
-    let other = |i: i32| 100 * (i / 32 ^ 1) + 31 - i % 32;
+    let other = |i: i32| 100 * ((i / 32) ^ 1) + 31 - i % 32;
     assert_eq!(got[..128], (0..128).map(other).collect::<Vec<i32>>());
     assert_eq!(got[128..256], (0..128).map(|i| 1000 + 100 * (i / 32) + i % 32).collect::<Vec<i32>>());
     assert!(launch(3, "").unwrap_err().to_string().contains("does not divide the grid"));

@@ -194,7 +194,8 @@ impl Program {
     }
 
     /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is
-    /// executed for that.
+    /// executed for that. Where CTAs may read each other's data while they run (cooperative launches, clusters), and where tensor copies read, nothing is looked
+    /// for and all stores and atomics count.
     ///
     /// # Errors
     /// Those of [`Program::execute`].
@@ -204,6 +205,12 @@ impl Program {
         let mut all: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         while let Some((launch, ..)) = runner.next(false)? {
             all.entry(self.launches[launch].kernel.name.clone()).or_default().extend(runner.overwrites());
+        }
+        let writes = |inst: &StaticInst| inst.mem.is_some_and(|mem| mem.kind != MemKind::Load);
+        for launch in self.launches.iter().filter(|launch| !launch.kernel.stands_alone()) {
+            let code = launch.statics.iter().flat_map(|code| code.iter());
+            let places = (0..).zip(code).filter(|(_, inst)| writes(inst)).map(|(place, _)| place);
+            all.entry(launch.kernel.name.clone()).or_default().extend(places);
         }
         Ok(all)
     }
@@ -228,6 +235,8 @@ impl Program {
     }
 }
 
+#[cfg(test)]
+mod groups_tests;
 #[cfg(test)]
 mod hopper_tests;
 #[cfg(test)]

@@ -190,9 +190,10 @@ fn program_of(code: &[&str], extra: &str) -> Result<Arc<Program>, String> {
         text += &format!("{:04x}: {line} ; 0000000000000000 0000000000000000\n", 16 * number);
     }
     std::fs::write(folder.path().join("test.sass"), text + "end\n").unwrap();
+    let grid = if extra.contains("grid = ") { "" } else { "grid = [1]\n" };
     let launch = format!(
         "modules = {{ sm_70 = \"test.sass\" }}\nlimit = 100000\n[buffers]\ndata = {{ type = \"u32\", count = 64, contents = {{ constant = 0 }} }}\n\
-         [[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n{extra}[[outputs]]\nbuffer = \"data\"\n"
+         [[launches]]\nkernel = \"test\"\n{grid}block = [64]\narguments = [\"&data\"]\n{extra}[[outputs]]\nbuffer = \"data\"\n"
     );
     let file = folder.path().join("test.toml");
     std::fs::write(&file, launch).unwrap();
@@ -310,6 +311,22 @@ fn stores_overwrite_what_their_cta_has_read_and_not_written_itself() {
     assert_eq!(repeatable(&program), [] as [u32; 0], "nothing is known of a program that nobody asked");
     Arc::get_mut(&mut program).unwrap().set_overwrites(&overwrites);
     assert_eq!(repeatable(&program), [3, 5, 8]);
+    // In a cooperative launch another CTA may have read what this one stored.
+    let mut program = program_of(&code, "grid = [2]\ncooperative = true\n").unwrap();
+    let overwrites = program.overwrites().unwrap();
+    assert_eq!(overwrites["test"], BTreeSet::from([3, 5, 6, 7, 8]));
+    Arc::get_mut(&mut program).unwrap().set_overwrites(&overwrites);
+    assert_eq!(repeatable(&program), [] as [u32; 0]);
+}
+
+#[test]
+fn stores_of_a_kernel_with_tensor_copies_may_overwrite() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tensor/wgmma_gemm.toml");
+    let sets = ["m", "n", "k"].map(|name| (name.to_owned(), "64".to_owned()));
+    let program = Program::load(&file, None, &sets).unwrap();
+    let stores = program.launches[0].kernel.lines.iter().filter(|(_, text)| text.contains("STG")).count();
+    // Among them are the stores of the product, to a buffer that nobody reads.
+    assert!(stores > 0 && program.overwrites().unwrap()["wgmma_gemm"].len() >= stores);
 }
 
 #[test]

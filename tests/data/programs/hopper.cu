@@ -45,3 +45,17 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) neighbours(int *o) {
   o[32 * gridDim.x + 32 * blockIdx.x + threadIdx.x] = s[threadIdx.x];
 }
 #endif
+
+// Each address is the word that an asynchronous copy before has brought.
+extern "C" __global__ void chase(const int *next, int *o) {
+  __shared__ int slot[32];
+  int at = threadIdx.x;
+#pragma unroll 1
+  for (int i = 0; i < 20; i++) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(&slot[threadIdx.x])), "l"(next + at) : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    at = 7 * *(volatile int *)&slot[threadIdx.x] % 512;
+  }
+  o[threadIdx.x] = at;
+}

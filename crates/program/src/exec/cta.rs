@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpshard_base::wide;
 use warpshard_workload::{Dim3, MemInst, WarpStream};
 
-use super::super::isa::{Banks, Barrier, Decoded, Space};
+use super::super::isa::{Banks, Barrier, Decoded, Op, Space};
 use super::super::memory::{Fault, Memory};
 use super::access::Memories;
 use super::copies::Copies;
@@ -75,6 +75,11 @@ impl Kernel {
             Dim3 { z: deep, .. } => x * y * deep,
         };
         count.max(1)
+    }
+
+    /// Whether a CTA communicates with no other one while it runs, and all its reads are those of loads.
+    pub(in super::super) fn stands_alone(&self) -> bool {
+        self.together() == 1 && !self.decoded.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)))
     }
 
     /// The index of a CTA in its grid.

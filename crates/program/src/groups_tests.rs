@@ -1,0 +1,158 @@
+//! Products of warp groups of all types and layouts, of `tests/data/programs/groups.cu`, against sums of integers. All sums are exact.
+
+use super::tensor_tests::program;
+
+const ROWS: usize = 64;
+const COLUMNS: usize = 32;
+/// Where the second matrix begins, in bytes.
+const SECOND: usize = 8192;
+/// Words of shared memory, before those of the descriptors.
+const SHARED: usize = 3072;
+
+/// An element's bytes and bits of one that is a small integer.
+fn encoded(kind: &str, value: i64) -> (usize, u32) {
+    let number = |bits: u32, fraction: u32, bias: i64| {
+        let size = value.unsigned_abs();
+        if size == 0 {
+            return 0;
+        }
+        let exponent = size.ilog2();
+        let rest = (size << fraction >> exponent) as u32 & ((1 << fraction) - 1);
+        u32::from(value < 0) << (bits - 1) | (u32::try_from(i64::from(exponent) + bias).unwrap()) << fraction | rest
+    };
+    match kind {
+        "f16" => (2, number(16, 10, 15)),
+        "bf16" => (2, number(16, 7, 127)),
+        "tf32" => (4, number(32, 23, 127)),
+        "e4m3" => (1, number(8, 3, 7)),
+        "e5m2" => (1, number(8, 2, 15)),
+        _ => (1, value as u32 & 0xff),
+    }
+}
+
+/// An element of a type, of those that are integers in it.
+fn element(kind: &str, i: usize) -> i64 {
+    match kind {
+        "s8" => (i * 89 % 256) as i64 - 128,
+        "u8" | "b1" => (i * 89 % 256) as i64,
+        _ => (i * 7 % 9) as i64 - 4,
+    }
+}
+
+/// Where the elements of a matrix lie, as tensor copies write them: rows of `width` bytes, whose pieces of 16 bytes are exchanged by the
+/// number of the row; or, of 16 bytes, core matrices one after the other.
+struct Layout {
+    width: usize,
+    transposed: bool,
+    size: usize,
+}
+
+impl Layout {
+    /// The byte of an element of a row, or of a column of the second matrix.
+    fn at(&self, row: usize, k: usize) -> usize {
+        let Self { width, transposed, size } = *self;
+        // The line of memory, the byte in it, and the tile of lines.
+        let (line, byte) = if transposed { (k, row * size) } else { (row, k * size + self.before()) };
+        if width == 16 {
+            // The cores of the slow dimension lie together where it is k.
+            return if transposed { byte / 16 * 256 + line / 8 * 128 } else { line / 8 * 256 + byte / 16 * 128 }
+                + line % 8 * 16
+                + byte % 16;
+        }
+        let (tile, byte) = (byte / width, byte % width);
+        let exchanged = match width {
+            128 => line % 8,
+            64 => line / 2 % 4,
+            _ => line / 4 % 2,
+        };
+        tile * 16 * width + line * width + ((byte / 16) ^ exchanged) * 16 + byte % 16
+    }
+
+    /// Bytes of k that lie before the matrix, in the same rows.
+    fn before(&self) -> usize {
+        if self.width >= 64 && !self.transposed { 32 } else { 0 }
+    }
+
+    /// The descriptor, less the address of shared memory.
+    fn descriptor(&self, start: usize) -> u64 {
+        let (leading, stride) = match (self.width, self.transposed) {
+            (16, _) => (128, 256),
+            (width, true) => (16 * width, 8 * width),
+            (width, false) => (16, 8 * width),
+        };
+        let mode = [128, 64, 32].iter().position(|&width| width == self.width).map_or(0, |place| place as u64 + 1);
+        (start + self.before()) as u64 >> 4 | leading as u64 >> 4 << 16 | stride as u64 >> 4 << 32 | mode << 62
+    }
+}
+
+fn check(kernel: &str, width: usize) {
+    let parts: Vec<&str> = kernel.split('_').collect();
+    let [sum, first, second, layouts] = parts[..] else { panic!("{kernel}") };
+    let size = encoded(first, 0).0;
+    let depth = 32 / size;
+    let (a, b) =
+        (|row: usize, k: usize| element(first, row * depth + k), |k: usize, column: usize| element(second, 5 * k * COLUMNS + 3 * column));
+    let mut bytes = vec![0_u8; 4 * (SHARED + 4 + 4 * 128)];
+    let mut put = |at: usize, (size, bits): (usize, u32)| bytes[at..at + size].copy_from_slice(&bits.to_le_bytes()[..size]);
+    let layout = |letter: &str| Layout { width, transposed: letter == "t", size };
+    let (left, right) = (layout(&layouts[..1]), layout(&layouts[1..]));
+    for k in 0..depth {
+        for row in 0..ROWS {
+            if layouts.starts_with('o') {
+                // The registers of a thread have 4 bytes of a row each: two rows, then the same 16 bytes further.
+                let (warp, row_of, byte) = (row / 16, row % 16, k * size);
+                let (lane, register) = (row_of % 8 * 4 + byte % 16 / 4, row_of / 8 + byte / 16 * 2);
+                put(4 * (SHARED + 4 + 4 * (32 * warp + lane) + register) + byte % 4, encoded(first, a(row, k)));
+            } else {
+                put(left.at(row, k), encoded(first, a(row, k)));
+            }
+        }
+        (0..COLUMNS).for_each(|column| put(SECOND + right.at(column, k), encoded(second, b(k, column))));
+    }
+    for (place, descriptor) in [left.descriptor(0), right.descriptor(SECOND)].into_iter().enumerate() {
+        put(4 * (SHARED + 2 * place), (4, descriptor as u32));
+        put(4 * (SHARED + 2 * place + 1), (4, (descriptor >> 32) as u32));
+    }
+    let words = bytes.chunks_exact(4).map(|word| i64::from(u32::from_le_bytes(word.try_into().unwrap()))).collect::<Vec<_>>();
+    let buffers = [("u32", words.len(), words), ("u32", ROWS * COLUMNS, vec![0])];
+    let done = program("groups", 90, kernel, 128, &buffers).check(false).unwrap_or_else(|error| panic!("{kernel}, {width}: {error}"));
+    let words: Vec<u32> = done.outputs[0].bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            let one = |k: usize| if first == "b1" { i64::from((a(row, k) & b(k, column)).count_ones()) } else { a(row, k) * b(k, column) };
+            let expected = 2 * (0..depth).map(one).sum::<i64>();
+            let (thread, i) = (row / 16 * 32 + row % 8 * 4 + column % 8 / 2, column / 8 * 4 + row % 16 / 8 * 2 + column % 2);
+            let (got, wanted) = match sum {
+                "f16" => (words[8 * thread + i / 2] >> (16 * (i % 2)) & 0xffff, encoded("f16", expected).1),
+                "f32" => (words[16 * thread + i], (expected as f32).to_bits()),
+                _ => (words[16 * thread + i], expected as u32),
+            };
+            assert_eq!(got, wanted, "{kernel}, rows of {width} bytes: row {row}, column {column}, {expected}");
+        }
+    }
+}
+
+#[test]
+fn products_of_warp_groups_are_those_of_integers_for_all_types_and_layouts() {
+    const KERNELS: [&str; 16] = [
+        "f32_f16_f16_nn",
+        "f32_f16_f16_tn",
+        "f32_f16_f16_nt",
+        "f32_bf16_bf16_tt",
+        "f16_f16_f16_nn",
+        "f32_tf32_tf32_nn",
+        "f32_e4m3_e5m2_nn",
+        "f16_e5m2_e4m3_nn",
+        "s32_s8_s8_nn",
+        "s32_u8_s8_nn",
+        "s32_u8_u8_nn",
+        "s32_b1_b1_nn",
+        "f32_f16_f16_on",
+        "f32_tf32_tf32_on",
+        "f32_e4m3_e4m3_on",
+        "s32_s8_u8_on",
+    ];
+    for kernel in KERNELS {
+        [16, 32, 64, 128].into_iter().for_each(|width| check(kernel, width));
+    }
+}
