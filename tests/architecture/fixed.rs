@@ -21,7 +21,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/mem/src/cache/tag_lines.rs", &["allocate"]),
             ("crates/mem/src/dram/command_channel.rs", &["map", "mapping"]),
             ("crates/mem/src/dram/control/mod.rs", &["bus", "timing"]),
-            ("crates/mem/src/dram/control/policy.rs", &["order", "page"]),
+            ("crates/mem/src/dram/control/policy.rs", &["order", "page", "refresh_banks"]),
             ("crates/mem/src/dram/scheduler.rs", &["policy"]),
             ("crates/mem/src/llc/sets.rs", &["map", "cache"]),
             ("crates/mem/src/partition/mod.rs", &["map", "warms"]),

@@ -129,7 +129,7 @@ fn a_word_out_of_the_list_suggests_the_nearest() {
 order = "gtoo"
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
+    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
       --> mine.toml:3:9
        | order = "gtoo"
        |         ^^^^^^
@@ -528,7 +528,7 @@ fn an_override_with_a_wrong_value_shows_the_command_line() {
     let text = r#"extends = "v100"
 "#;
     assert_snapshot!(errors(text, &["gpu.sm.order=random"]), @r#"
-    error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
+    error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
       --> the command line
        | --set gpu.sm.order=random
        |                    ^^^^^^

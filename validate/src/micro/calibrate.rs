@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use warpshard_config::machine::CoreStyle;
 use warpshard_config::{Loaded, Override};
 use warpshard_lab::Lab;
 use warpshard_lab::error::TaskError;
@@ -43,6 +44,14 @@ const fn rule(key: &'static str, from: &'static str, how: How) -> Rule {
     Rule { key, from, how }
 }
 
+impl Rule {
+    /// Whether a core reads the key: the timing of units belongs to cores with a scoreboard, that of pipes to cores with control words.
+    fn is_of(&self, style: CoreStyle) -> bool {
+        let words = style == CoreStyle::ControlWords;
+        !self.key.starts_with(if words { "gpu.sm.timing." } else { "gpu.sm.control." })
+    }
+}
+
 /// The rules, in the order in which they are applied.
 const RULES: &[Rule] = &[
     rule("clocks.core", "device.core_khz", How::Clock),
@@ -63,6 +72,21 @@ const RULES: &[Rule] = &[
     rule("gpu.sm.timing.dp.latency", "latency.dfma", How::Latency),
     rule("gpu.sm.timing.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", How::Latency),
     rule("gpu.sm.timing.barrier.latency", "barriers.bar_1", How::Latency),
+    rule("gpu.sm.control.fma.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", How::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.heavy.initiation", "throughput_ops_per_cycle_per_sm.imad.32", How::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", How::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.xu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", How::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", How::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.tensor.initiation", "mma_sync.chains4_warps16_cycles_per_mma_per_warp", How::Matrix("gpu.sm.schedulers", 16.0)),
+    rule("gpu.sm.control.xu.latency", "latency.ex2", How::Latency),
+    rule("gpu.sm.control.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", How::Latency),
+    rule("gpu.sm.control.shuffle.latency", "latency.shfl", How::Latency),
+    rule("gpu.sm.control.match.latency", "latency.match", How::Latency),
+    rule("gpu.sm.control.redux.latency", "latency.redux", How::Latency),
+    rule("gpu.sm.control.barrier_latency", "barriers.bar_1", How::Latency),
+    rule("gpu.sm.control.fence_cta", "barriers.fence_0", How::Latency),
+    rule("gpu.sm.control.fence_gpu", "barriers.fence_1", How::Latency),
+    rule("gpu.sm.control.fence_system", "barriers.fence_2", How::Latency),
     rule("gpu.sm.shared.latency", "chase_shared.1", How::Latency),
     rule("gpu.sm.l1.latency", "chase_ca.4", How::Latency),
     rule("mem.rop_latency", "chase_cg.0.25", How::Latency),
@@ -106,8 +130,8 @@ pub fn calibrate(
 ) -> Result<Calibrated, TaskError> {
     let (rows, _) = rows::all()?;
     let mut maker = Maker { catalogue, base, settings: overrides.to_vec(), derived: BTreeMap::new(), report: Vec::new(), lab };
-    maker.load()?;
-    for rule in RULES {
+    let style = maker.load()?.machine.gpu.sm.style;
+    for rule in RULES.iter().filter(|rule| rule.is_of(style)) {
         maker.apply(rule, measurements, &rows)?;
     }
     let toml = maker.file(measurements, overrides)?;

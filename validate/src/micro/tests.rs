@@ -5,9 +5,15 @@ use super::*;
 use warpshard_lab::Lab;
 use warpshard_run::Catalogue;
 
-/// Five values and what the base machine is to have after calibration.
-const ALTERED: [(&str, f64); 5] =
-    [("latency.ffma", 14.0), ("latency.ex2", 37.0), ("latency.dfma", 21.0), ("chase_shared.1", 41.0), ("chase_ca.4", 57.0)];
+/// Changes of the base machine, and five values that it is to have after calibration.
+type Altered = (&'static [(&'static str, &'static str)], [(&'static str, f64); 5]);
+
+const SCOREBOARD: Altered =
+    (&[], [("latency.ffma", 14.0), ("latency.ex2", 37.0), ("latency.dfma", 21.0), ("chase_shared.1", 41.0), ("chase_ca.4", 57.0)]);
+const CONTROL_WORDS: Altered = (
+    &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")],
+    [("latency.ex2", 37.0), ("latency.shfl", 41.0), ("barriers.bar_1", 33.0), ("chase_shared.1", 51.0), ("chase_ca.4", 67.0)],
+);
 
 fn measurements(values: &[(&str, f64)]) -> Measurements {
     let mut json = serde_json::Map::new();
@@ -21,27 +27,31 @@ fn measurements(values: &[(&str, f64)]) -> Measurements {
 
 #[test]
 fn altered_measurements_show_in_the_file_and_in_what_the_microbenchmarks_then_take() {
-    let make = |values: &[(&str, f64)]| calibrate(Catalogue::core(), "tiny", &[], &measurements(values), &Lab::default()).unwrap();
-    let altered = make(&ALTERED);
-    assert_eq!(altered, make(&ALTERED), "the same bytes each time");
-    assert_eq!(altered.derived, ALTERED.len(), "{:?}", altered.report);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mine.toml");
-    std::fs::write(&path, &altered.toml).unwrap();
-    let (rows, _) = rows::all().unwrap();
-    for (key, value) in ALTERED {
-        assert!(altered.toml.contains(&format!("# micro:{key}, {value:.2}")), "{key}: {}", altered.toml);
-        let row = rows.iter().find(|row| row.key == key).unwrap();
-        let on = |machine: &str| {
-            let bench = Bench { catalogue: Catalogue::core(), machine, overrides: &[] };
-            bench.values(&[row], &Lab::default()).unwrap()[0]
-        };
-        let (ours, base) = (on(path.to_str().unwrap()), on("tiny"));
-        assert!((ours - value).abs() <= 1.0, "{key}: {ours} on the calibrated machine, {base} on its base, {value} measured");
-        assert!((base - value).abs() > 1.0, "{key} shows nothing: the base has {base}");
+    for (changes, values) in [SCOREBOARD, CONTROL_WORDS] {
+        let changes: Vec<(String, String)> = changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let make = || calibrate(Catalogue::core(), "tiny", &changes, &measurements(&values), &Lab::default()).unwrap();
+        let altered = make();
+        assert_eq!(altered, make(), "the same bytes each time");
+        assert_eq!(altered.derived, values.len(), "{:?}", altered.report);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, &altered.toml).unwrap();
+        let (rows, _) = rows::all().unwrap();
+        for (key, value) in values {
+            assert!(altered.toml.contains(&format!("# micro:{key}, {value:.2}")), "{key}: {}", altered.toml);
+            let row = rows.iter().find(|row| row.key == key).unwrap();
+            let on = |machine: &str, overrides: &[(String, String)]| {
+                let bench = Bench { catalogue: Catalogue::core(), machine, overrides };
+                bench.values(&[row], &Lab::default()).unwrap()[0]
+            };
+            let (ours, base) = (on(path.to_str().unwrap(), &[]), on("tiny", &changes));
+            assert!((ours - value).abs() <= 1.0, "{key}: {ours} on the calibrated machine, {base} on its base, {value} measured");
+            assert!((base - value).abs() > 1.0, "{key} shows nothing: the base has {base}");
+        }
     }
     // Another value, another file.
-    let shared = |value| make(&[("chase_shared.1", value)]).toml;
+    let shared =
+        |value| calibrate(Catalogue::core(), "tiny", &[], &measurements(&[("chase_shared.1", value)]), &Lab::default()).unwrap().toml;
     let (one, other) = (shared(41.0), shared(51.0));
     let differing = one.lines().zip(other.lines()).filter(|(a, b)| a != b).count();
     assert_eq!(differing, 1, "{other}");

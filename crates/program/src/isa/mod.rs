@@ -5,6 +5,7 @@
 
 mod decode;
 mod hopper;
+mod hopper_operands;
 mod image;
 mod inst;
 mod kinds;

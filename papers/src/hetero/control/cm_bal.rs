@@ -182,7 +182,7 @@ mod tests {
 
     fn numbers(scene: &mut Scene, stalls: [u64; 2], mc: u64) {
         // Four reasons share each SM's stalls; what was issued and what was idle do not count.
-        scene.sms.values = stalls.iter().flat_map(|&s| [700, 900, s - 3, 1, 0, 1, 0, 0, 1, 0]).collect();
+        scene.sms.values = stalls.iter().flat_map(|&s| [700, 900, s - 3, 0, 1, 0, 1, 0, 0, 1, 0]).collect();
         scene.partitions.values = vec![mc, 0];
     }
 

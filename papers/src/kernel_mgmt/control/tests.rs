@@ -62,7 +62,7 @@ impl Stand {
     /// 100 cycles with so many instructions of the SP pipelines, accesses and stalls, in which CTAs started and ended, by application.
     fn cut(&mut self, [sp, ldst, stalls]: [u64; 3], ctas: &[[u64; 2]], events: &[EventKind]) -> String {
         self.cycle += 100;
-        self.scene.sms.values = vec![sp, 0, 0, 0, ldst, 0, 0, stalls, 0, 0, 0];
+        self.scene.sms.values = vec![sp, 0, 0, 0, ldst, 0, 0, stalls, 0, 0, 0, 0];
         // The first application prefers the SP pipelines.
         let share = |app: usize| if app == 0 { [sp, 1] } else { [1, ldst] };
         let row = |(app, [begun, ended]): (usize, &[u64; 2])| {

@@ -18,15 +18,12 @@ impl Lsu {
     /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
     #[inline]
     pub(super) fn l1_cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
-        if self.l1.is_none() {
-            return;
+        let Some(l1) = &self.l1 else { return };
+        let queued = l1.queued() > 0;
+        if !self.stores.is_absent() {
+            self.send_waiting_store(core, out);
         }
-        if self.net.can_send()
-            && let Some(down) = self.stores.pop(core.now)
-        {
-            self.send_write(&down, core, out);
-        }
-        if self.l1.as_ref().is_some_and(|l1| l1.queued() > 0) {
+        if queued {
             if self.net.can_send() {
                 self.send_down(core, observers, out);
             } else {
@@ -40,13 +37,8 @@ impl Lsu {
     #[inline]
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
-        if down.kind == DownKind::Write && !self.stores.is_absent() {
-            // There is room: a full buffer let its oldest sector go before.
-            if self.stores.push(down, core.now)
-                && let Requester::Store { warp, generation, .. } = Requester::decode(down.token)
-            {
-                core.stores_done(usize::from(warp), generation, down.sectors.count());
-            }
+        if !self.stores.is_absent() && down.kind == DownKind::Write {
+            self.let_store_wait(down, core);
             return;
         }
         let requester = Requester::decode(down.token);
@@ -65,9 +57,21 @@ impl Lsu {
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
     }
 
-    /// Sends a write that waited for others; there is a credit.
-    fn send_write(&mut self, down: &Down, core: &mut Core, out: &mut Outbox) {
-        if let requester @ Requester::Store { kernel, .. } = Requester::decode(down.token) {
+    /// A write waits for others to the same sector. There is room: a full buffer let its oldest sector go before.
+    fn let_store_wait(&mut self, down: Down, core: &mut Core) {
+        if self.stores.push(down, core.now)
+            && let Requester::Store { warp, generation, .. } = Requester::decode(down.token)
+        {
+            core.stores_done(usize::from(warp), generation, down.sectors.count());
+        }
+    }
+
+    /// Sends the oldest write that waited for others, if it is due and there is a credit.
+    fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) {
+        if self.net.can_send()
+            && let Some(down) = self.stores.pop(core.now)
+            && let requester @ Requester::Store { kernel, .. } = Requester::decode(down.token)
+        {
             self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
         }
     }

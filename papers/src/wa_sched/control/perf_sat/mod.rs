@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn stalls(scene: &mut Scene, of: [u64; 2]) {
-        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1000, 0, stalled - 6, 1, 1, 1, 1, 2]).collect();
+        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1000, 0, stalled - 6, 1, 1, 1, 1, 2, 0]).collect();
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! Operands of the instructions that Hopper added: of products of warp groups, and of copies by the tensor memory accelerator.
+
+use super::super::listing::TextInst;
+use super::super::operand::{Kind, Operand, PT, RZ};
+use super::decode::{Binder, Trouble};
+use super::inst::{Inst, PredicateSource};
+use super::kinds::{Bulk, GroupProduct};
+use super::op::Op;
+
+impl Binder<'_> {
+    /// Binds the operands of a product: the sums, the first matrix if it lies in registers, the descriptors, the addends, and whether they are
+    /// added.
+    pub(super) fn product(&self, text: &TextInst, inst: &mut Inst, mut product: GroupProduct) -> Result<(), Trouble> {
+        const SHAPE: Trouble = Trouble::Operands("D, S, gdesc[..], S, Q");
+        let mut operands = text.operands.iter().peekable();
+        let first = operands.next().ok_or(SHAPE)?;
+        inst.dst = self.destination(first);
+        let a = operands.next_if(|operand| matches!(operand.kind, Kind::Register(_)));
+        let Some(Operand { kind: Kind::Descriptor(number, transposed, negated), .. }) = operands.next() else { return Err(SHAPE) };
+        (product.transposed, product.negated) = (*transposed, *negated);
+        if let Some(Operand { kind: Kind::Register(number), negate, .. }) = a {
+            product.registers = true;
+            product.negated[0] |= negate;
+            inst.src[0].row = self.row(*number);
+        }
+        inst.src[1].row = self.uniform_row(*number);
+        let Some(Operand { kind: Kind::Register(addend), .. }) = operands.next() else { return Err(SHAPE) };
+        inst.src[2].row = self.row(*addend);
+        // Without addends all are zero.
+        if *addend == RZ {
+            inst.conditions[0] = PredicateSource { index: PT, invert: true };
+        }
+        if let Some(operand) = operands.next_if(|operand| matches!(operand.kind, Kind::UniformPredicate(_) | Kind::Predicate(_))) {
+            let index = match operand.kind {
+                Kind::UniformPredicate(number) => number + 8,
+                Kind::Predicate(number) => number,
+                _ => return Err(SHAPE),
+            };
+            if *addend != RZ {
+                inst.conditions[0] = PredicateSource { index, invert: operand.invert };
+            }
+        }
+        if operands.any(|operand| operand.kind != Kind::Special("gsb0".into())) {
+            return Err(SHAPE);
+        }
+        inst.op = Op::GroupProduct(product);
+        Ok(())
+    }
+
+    /// Binds the uniform registers of a copy: those of the two addresses, and of the size or the CTAs.
+    pub(super) fn bulk(&self, text: &TextInst, inst: &mut Inst) -> Result<(), Trouble> {
+        const SHAPE: Trouble = Trouble::Operands("[UR], [UR], UR, desc[UR]");
+        let mut place = 0;
+        for operand in &text.operands {
+            let number = match operand.kind {
+                Kind::Memory { register: None, uniform: Some(number), offset: 0, .. } | Kind::Uniform(number) => number,
+                Kind::Special(_) => continue,
+                _ => return Err(SHAPE),
+            };
+            inst.src.get_mut(place).ok_or(SHAPE)?.row = self.uniform_row(number);
+            place += 1;
+        }
+        let enough = match inst.op {
+            Op::Bulk(Bulk::Prefetch) => 1,
+            Op::Bulk(Bulk::LoadTensor { multicast: false, .. } | Bulk::StoreTensor { .. } | Bulk::ReduceTensor { .. }) => 2,
+            _ => 3,
+        };
+        // One copy for the warp, whatever lanes are active.
+        inst.uniform = true;
+        if place >= enough { Ok(()) } else { Err(SHAPE) }
+    }
+}
