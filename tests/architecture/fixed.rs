@@ -41,7 +41,7 @@ const FIXED: &[(&str, &[InFile])] = &[
     ),
     (
         "of a CTA while it is executed, which is over before any cut",
-        &[("crates/program/src/exec/cta.rs", &["warps", "shared", "local", "copies", "shadow"])],
+        &[("crates/program/src/exec/cta.rs", &["ctas", "shared", "shadow"])],
     ),
     (
         "parameters of a controller or of a run",

@@ -191,7 +191,7 @@ fn signals_have_the_utilisations_of_a_period() {
     let mut stand = Stand::new(2, "opt = [3, 3]");
     stand.start();
     stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
-    stand.scene.sms.values = vec![50, 0, 0, 0, 25, 0, 0, 7, 0, 2, 0];
+    stand.scene.sms.values = vec![50, 0, 0, 0, 25, 0, 0, 7, 0, 2, 0, 0];
     stand.scene.sm_applications.values = [[0, 0, 0, 0, 0, 0, 0, 3, 3]; 2].concat();
     let signals = stand.scene.signals(&mut *stand.policy, 200);
     let sm = Some(SmId(0));
