@@ -15,8 +15,8 @@ use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
 use warpshard::state::{Reader, StateError, Writer};
 use warpshard::workload::{
-    CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
-    StaticInst, StreamBuilder, Workload,
+    CachePolicy, Command, Control, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass,
+    RegisterSets, StaticInst, StreamBuilder, Workload,
 };
 
 const WARPS: u32 = 64;
@@ -50,7 +50,17 @@ impl CtaSource for Fixed {
 fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
     let plain = |class, dst, src: u16| {
         let src = [src, NO_REGISTER, NO_REGISTER, NO_REGISTER];
-        StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, registers: RegisterSets::new(dst, src) }
+        StaticInst {
+            pc: 0,
+            class,
+            packed_half: false,
+            dst,
+            src,
+            mem: None,
+            immediate: 0,
+            control: Control::NONE,
+            registers: RegisterSets::new(dst, src),
+        }
     };
     let mem = Some(MemInst { space: MemSpace::Global, kind: MemKind::Load, width: 4, cache: CachePolicy::All });
     let adds = (0..8).map(|i| plain(OpClass::Sp, 8 + i, 16 + i));
