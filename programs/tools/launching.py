@@ -124,17 +124,21 @@ class Launch:
 
     def oldest(self):
         """The oldest architecture that it has a listing of: 70."""
-        return min(int(known[3:]) for known in self.text["modules"])
+        return min(int(known[3:].rstrip("a")) for known in self.text["modules"])
 
     def refusal(self):
         """Why these scripts cannot run it on one GPU; None where they can."""
         if "textures" in self.text:
             return "it has textures, of which these scripts make no objects"
+        if "tensors" in self.text:
+            return "it has tensor maps, of which these scripts make none"
         rows = list(self.text.get("buffers", {}).values()) + self.text["launches"]
         if any("copy" in row for row in rows):
             return "it has copies between GPUs"
         if any(number(row["gpu"], self.names) != 0 for row in rows if "gpu" in row):
             return "it needs more than one GPU"
+        if any("cluster" in row or row.get("cooperative") for row in self.text["launches"]):
+            return "its CTAs wait for each other, which these scripts cannot ask the driver for"
         return None
 
 def compiler():
