@@ -30,7 +30,7 @@ for number in "${!runs[@]}"; do
         rm -rf "$out" "$out".*
         for attempt in {1..200}; do
             resume=() threads=$((1 + RANDOM % 3))
-            [ -z "$(compgen -G "$out.checkpoint*")" ] || { resume=(--resume "$out.checkpoint"); resumed=$((resumed + 1)); }
+            [ ! -e "$out.checkpoint" ] || { resume=(--resume "$out.checkpoint"); resumed=$((resumed + 1)); }
             # shellcheck disable=SC2086
             "$bin" run $options --checkpoint-every "$every" --threads $threads --out "$out" "${resume[@]}" > "$work/log" 2>&1 &
             child=$!
