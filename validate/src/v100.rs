@@ -39,7 +39,7 @@ const PROGRAMS: &str = "programs";
 /// Errors beyond this are listed as causes to find, in percent.
 const LARGE: f64 = 30.0;
 
-/// The launch overhead is measured on applications with at least two launches of fewer active cycles than this, on average.
+/// Most active cycles of a launch, in the mean over an application, for the application to count in the estimate of the launch overhead.
 const SMALL: u64 = 10_000;
 
 /// Which program does what an application does.

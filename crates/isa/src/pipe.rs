@@ -3,7 +3,7 @@
 
 use warpshard_workload::{Control, FenceScope, OpClass, Pipe};
 
-/// The pipe of a mnemonic with its modifiers, whose class is known.
+/// The pipe that executes an instruction, from its mnemonic with modifiers and its resource class.
 pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
     let name = mnemonic.split('.').next().unwrap_or_default();
     let has = |part: &str| mnemonic.split('.').skip(1).any(|other| other == part);

@@ -22,7 +22,7 @@ const TO_ALLOCATE: u64 = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looked {
     pub(super) eligible: u64,
-    /// When the sub-core has to be looked at again, if no warp is touched.
+    /// The next cycle in which a warp of the sub-core may become eligible, unless an event changes one before.
     pub(super) again_at: u64,
     queue_full: u64,
     pipe_busy: u64,
