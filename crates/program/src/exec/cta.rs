@@ -134,7 +134,7 @@ pub(in super::super) enum Trouble {
     },
     /// A call of a function that the listing lacks.
     Absent,
-    /// Something that the hardware does and nothing here.
+    /// An operation of the hardware that functional execution does not implement.
     Unsupported(&'static str),
     /// A failed assertion: file, line and text.
     Assertion(String),

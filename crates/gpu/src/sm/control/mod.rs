@@ -174,7 +174,7 @@ impl ControlCore {
         observers.front_changed(core, warp);
     }
 
-    /// One cycle of issue. Returns whether fences ended after which the L1 must not show what it held before.
+    /// One cycle of issue. Returns whether a fence of the GPU or the system ended, so that the caller invalidates the L1.
     pub(super) fn tick(
         &mut self,
         issue: &mut IssueStage,
