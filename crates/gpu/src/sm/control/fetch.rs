@@ -8,20 +8,29 @@ use warpshard_config::machine::ControlCore as Spec;
 
 /// Bytes of a line.
 const LINE_BYTES: u32 = 128;
-/// Stands for no line.
-const NO_LINE: u64 = u64::MAX;
+/// Ways of the caches of a sub-core and of the SM (the configuration of Huerta et al.'s artifact: N:8:128:32 and N:64:128:16).
+const WAYS: [usize; 2] = [32, 16];
 
-/// A line of one of the caches, and the cycle in which it is there.
+/// A line of one of the caches.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Line {
     number: u64,
+    /// The cycle in which it is there.
     at: u64,
+    /// When it was looked up last.
+    used: u64,
 }
 
-/// A cache whose lines have one place each, behind a path with a latency and an interval.
+/// No line.
+const NONE: Line = Line { number: u64::MAX, at: 0, used: 0 };
+
+/// A set-associative cache, least recently used out first, behind a path with a latency and an interval.
 #[derive(Debug, warpshard_state::State)]
 struct Cache {
     lines: Box<[Line]>,
+    ways: usize,
+    /// Look-ups so far.
+    clock: u64,
     latency: u64,
     interval: u64,
     /// When its last line comes.
@@ -29,27 +38,40 @@ struct Cache {
 }
 
 impl Cache {
-    fn new(lines: u32, latency: u32, interval: u32) -> Self {
-        let none = Line { number: NO_LINE, at: 0 };
-        Self { lines: vec![none; lines as usize].into(), latency: latency.into(), interval: interval.into(), last: 0 }
+    fn new(lines: u32, ways: usize, latency: u32, interval: u32) -> Self {
+        let ways = ways.min(lines as usize);
+        let sets = lines as usize / ways;
+        Self { lines: vec![NONE; sets * ways].into(), ways, clock: 0, latency: latency.into(), interval: interval.into(), last: 0 }
     }
 
     fn clear(&mut self) {
-        self.lines.fill(Line { number: NO_LINE, at: 0 });
+        self.lines.fill(NONE);
         self.last = 0;
     }
 
-    fn find(&self, number: u64) -> Option<u64> {
-        let line = self.lines[(number % self.lines.len() as u64) as usize];
-        (line.number == number).then_some(line.at)
+    /// The ways that a line can be in.
+    fn set(&mut self, number: u64) -> &mut [Line] {
+        let first = (number % (self.lines.len() / self.ways) as u64) as usize * self.ways;
+        &mut self.lines[first..first + self.ways]
+    }
+
+    /// When a line came or comes, if it is there or under way.
+    fn find(&mut self, number: u64) -> Option<u64> {
+        self.clock += 1;
+        let clock = self.clock;
+        let line = self.set(number).iter_mut().find(|line| line.number == number)?;
+        line.used = clock;
+        Some(line.at)
     }
 
     /// Asks for a line in cycle `now`, which the level behind has from cycle `there` on; returns when it comes.
     fn ask(&mut self, number: u64, now: u64, there: u64) -> u64 {
         let at = (now + self.latency).max(there).max(self.last + self.interval);
         self.last = at;
-        let place = (number % self.lines.len() as u64) as usize;
-        self.lines[place] = Line { number, at };
+        let used = self.clock;
+        if let Some(victim) = self.set(number).iter_mut().min_by_key(|line| line.used) {
+            *victim = Line { number, at, used };
+        }
         at
     }
 }
@@ -71,8 +93,8 @@ impl Instructions {
         let [own, shared] = spec.fetch_lines;
         let ([near, far], [often, seldom]) = (spec.fetch_latency, spec.fetch_interval);
         Self {
-            of_sub: (0..subs).map(|_| Cache::new(own, near, often)).collect(),
-            of_sm: Cache::new(shared, far, seldom),
+            of_sub: (0..subs).map(|_| Cache::new(own, WAYS[0], near, often)).collect(),
+            of_sm: Cache::new(shared, WAYS[1], far, seldom),
             ahead: spec.fetch_ahead.into(),
             redirect: spec.redirect.into(),
             misses: 0,
@@ -141,5 +163,17 @@ mod tests {
         assert_eq!(caches.follow(1, 0, 0, 64, 300), 305, "a branch inside of a line");
         caches.clear();
         assert_eq!(caches.fetch(0, 0, 0, 400), 500);
+    }
+
+    #[test]
+    fn lines_of_one_set_stay_together_and_the_least_recently_used_goes() {
+        let mut cache = Cache::new(4, 2, 10, 1);
+        for number in [0, 2] {
+            assert_eq!(cache.find(number), None);
+            cache.ask(number, 0, 0);
+        }
+        assert!(cache.find(0).is_some() && cache.find(2).is_some() && cache.find(0).is_some());
+        cache.ask(4, 100, 0);
+        assert!(cache.find(0).is_some() && cache.find(2).is_none() && cache.find(4) == Some(110));
     }
 }

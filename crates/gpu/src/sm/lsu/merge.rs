@@ -39,7 +39,10 @@ impl Flights {
     /// So many places.
     pub(super) fn new(places: u32) -> Self {
         let none = Flight { addr: Addr(0), taken: false, shared: false, last: NONE };
-        Self { places: vec![none; places as usize].into(), joined: Vec::new(), free: Vec::new(), landed: VecDeque::new() }
+        // Room for a load at every place; a run that needs more grows the list.
+        let places = vec![none; places as usize].into_boxed_slice();
+        let count = places.len();
+        Self { places, joined: Vec::with_capacity(count), free: Vec::with_capacity(count), landed: VecDeque::with_capacity(count) }
     }
 
     /// A load wants a sector. Returns whether it waits for a request that is under way and that no other load joined; else its own request leaves now.
