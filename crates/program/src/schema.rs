@@ -210,7 +210,7 @@ pub(super) struct TensorRow {
     pub(super) buffer: String,
     /// Elements of each dimension, the fastest first.
     pub(super) size: Vec<Value>,
-    /// Bytes between elements of each dimension but the first; without this the tensor is dense.
+    /// The distance in bytes between neighbours in each dimension but the first; a tensor without it is dense.
     #[serde(default)]
     pub(super) strides: Vec<Value>,
     /// Elements of the box in each dimension.

@@ -127,21 +127,7 @@ pub(super) fn bulk(parts: Parts<'_>) -> Found<'_> {
     const RANKS: &[&str] = &["1D", "2D", "3D", "4D", "5D"];
     let check = |known: &[&[&str]]| parts.unknown(known).map_or(Ok(()), |part| Err(Some(part)));
     let rank = RANKS.iter().position(|name| parts.has(name)).map(|place| place as u8 + 1);
-    let op = || {
-        parts.find(|part| {
-            Some(match part {
-                "ADD" => AtomicOp::Add,
-                "MIN" => AtomicOp::Min,
-                "MAX" => AtomicOp::Max,
-                "INC" => AtomicOp::Inc,
-                "DEC" => AtomicOp::Dec,
-                "AND" => AtomicOp::And,
-                "OR" => AtomicOp::Or,
-                "XOR" => AtomicOp::Xor,
-                _ => return None,
-            })
-        })
-    };
+    let op = || parts.find(AtomicOp::named);
     let multicast = parts.has("MULTICAST");
     let found = match parts.name() {
         "UTMALDG" => {

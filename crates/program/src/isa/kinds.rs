@@ -289,6 +289,26 @@ pub(in super::super) enum AtomicOp {
     Count,
 }
 
+impl AtomicOp {
+    /// The operation that a modifier names.
+    pub(in super::super) fn named(part: &str) -> Option<Self> {
+        Some(match part {
+            "ADD" | "SUM" => Self::Add,
+            "MIN" => Self::Min,
+            "MAX" => Self::Max,
+            "INC" => Self::Inc,
+            "DEC" => Self::Dec,
+            "AND" => Self::And,
+            "OR" => Self::Or,
+            "XOR" => Self::Xor,
+            "EXCH" => Self::Exchange,
+            "CAS" => Self::Swap,
+            "CAST" => Self::Cast,
+            _ => return None,
+        })
+    }
+}
+
 /// The type of an atomic access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum AtomicType {

@@ -267,7 +267,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[&["IDX", "UP", "DOWN", "BFLY"]], Op::Shuffle(mode), "PDSSS")
         }
         "REDUX" => {
-            let op = parts.find(reduction).unwrap_or(AtomicOp::And);
+            let op = parts.find(AtomicOp::named).unwrap_or(AtomicOp::And);
             row(&[&["SUM", "MIN", "MAX", "AND", "OR", "XOR", "S32"]], Op::Reduce { op, signed: parts.has("S32") }, "DS")
         }
         "S2R" | "S2UR" => row(&[], Op::Special(super::Special::Zero, false), "DR"),
@@ -378,23 +378,6 @@ fn space(name: &str) -> Space {
     }
 }
 
-fn reduction(part: &str) -> Option<AtomicOp> {
-    Some(match part {
-        "ADD" | "SUM" => AtomicOp::Add,
-        "MIN" => AtomicOp::Min,
-        "MAX" => AtomicOp::Max,
-        "INC" => AtomicOp::Inc,
-        "DEC" => AtomicOp::Dec,
-        "AND" => AtomicOp::And,
-        "OR" => AtomicOp::Or,
-        "XOR" => AtomicOp::Xor,
-        "EXCH" => AtomicOp::Exchange,
-        "CAS" => AtomicOp::Swap,
-        "CAST" => AtomicOp::Cast,
-        _ => return None,
-    })
-}
-
 fn atomic<'a>(
     parts: Parts<'a>,
     name: &str,
@@ -403,7 +386,7 @@ fn atomic<'a>(
     const OPS: &[&str] = &["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "CAS", "CAST", "POPC", "SPIN"];
     const TYPES: &[&str] = &["32", "64", "S32", "S64", "U64", "U32", "F32", "F64", "F16x2", "FTZ", "RN"];
     check(&[OPS, TYPES, HINTS])?;
-    let op = if parts.has("POPC") { AtomicOp::Count } else { parts.find(reduction).ok_or(None)? };
+    let op = if parts.has("POPC") { AtomicOp::Count } else { parts.find(AtomicOp::named).ok_or(None)? };
     let read = |part: &str| {
         Some(match part {
             "64" | "U64" => AtomicType::U64,
