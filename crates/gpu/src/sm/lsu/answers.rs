@@ -16,7 +16,7 @@ use super::{Answer, Bypassed, Lsu, SharedAnswer};
 /// The sources of results by their position in the rotation. The reference has five; 2, its constant cache, is not part of this unit.
 pub(super) const SHARED: u8 = 0;
 pub(super) const TEXTURE: u8 = 1;
-const BYPASS: u8 = 3;
+pub(super) const BYPASS: u8 = 3;
 const FROM_L1: u8 = 4;
 
 impl Lsu {
@@ -56,7 +56,7 @@ impl Lsu {
         let l1 = self.l1.as_ref().is_some_and(L1::has_ready);
         let waiting = u32::from(shared) << SHARED
             | u32::from(texture) << TEXTURE
-            | u32::from(self.bypassed.is_some() || self.flights.has_landed()) << BYPASS
+            | u32::from(self.elsewhere) & 1 << BYPASS
             | u32::from(l1) << FROM_L1;
         if waiting == 0 {
             return;

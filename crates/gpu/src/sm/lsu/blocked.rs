@@ -14,7 +14,7 @@ use super::super::core::Core;
 use super::super::kinds::UnitKind;
 use super::super::operands::Operands;
 use super::token::Token;
-use super::{Lsu, Work};
+use super::{Lsu, Work, answers};
 
 /// Why the instruction in the unit cannot make an access or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -102,7 +102,7 @@ impl Lsu {
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
     fn answer_from_elsewhere_at(&self, now: Cycle) -> Cycle {
-        if self.bypassed.is_some() || self.flights.has_landed() {
+        if self.elsewhere & 1 << answers::BYPASS != 0 {
             return now;
         }
         let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);

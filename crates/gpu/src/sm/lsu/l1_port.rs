@@ -58,6 +58,7 @@ impl Lsu {
     }
 
     /// A write waits for others to the same sector. There is room: a full buffer let its oldest sector go before.
+    #[inline(never)]
     fn let_store_wait(&mut self, down: Down, core: &mut Core) {
         if self.stores.push(down, core.now)
             && let Requester::Store { warp, generation, .. } = Requester::decode(down.token)
@@ -67,6 +68,7 @@ impl Lsu {
     }
 
     /// Sends the oldest write that waited for others, if it is due and there is a credit.
+    #[inline(never)]
     fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) {
         if self.net.can_send()
             && let Some(down) = self.stores.pop(core.now)
