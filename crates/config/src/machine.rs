@@ -218,8 +218,6 @@ pub struct ControlCore {
     pub address_latency: u32,
     /// From one instruction that the load/store unit accepts to the next.
     pub accept_interval: u32,
-    /// From a load from a constant bank entering the load/store unit to its value, where the constant cache has it.
-    pub constant_latency: u32,
     /// From one warp that reaches a barrier of the SM to the next.
     pub barrier_interval: u32,
     /// From the last warp that reaches a barrier until the warps go on.
@@ -227,7 +225,7 @@ pub struct ControlCore {
     /// How long a warp stands at a fence of the CTA, of the GPU and of the system.
     pub fence: [u32; 3],
     /// Latency from issue to issue of an instruction that waits, and interval, of each pipe; by `Pipe as usize` of a static instruction.
-    pub pipes: [OpTiming; 14],
+    pub pipes: [OpTiming; 15],
     /// Lines of 128 bytes in the instruction cache of a sub-core, and of the SM.
     pub fetch_lines: [u32; 2],
     /// Lines that a miss brings beside its own.

@@ -17,6 +17,7 @@ pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
         "SHFL" => Pipe::Shuffle,
         "MATCH" => Pipe::Match,
         "REDUX" => Pipe::Redux,
+        "LDC" => Pipe::Constant,
         "S2R" | "S2UR" | "R2UR" => Pipe::System,
         _ => match class {
             OpClass::Dp => Pipe::Dp,

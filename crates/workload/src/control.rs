@@ -35,11 +35,13 @@ pub enum Pipe {
     Uniform,
     /// Special registers.
     System,
+    /// Loads from constant banks: LDC.
+    Constant,
 }
 
 impl Pipe {
     /// How many pipes there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 }
 
 /// How far a memory fence reaches.

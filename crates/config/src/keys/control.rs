@@ -42,14 +42,6 @@ pub(super) const KEYS: &[Key] = &[
     .default("2")
     .quiet(),
     key!(
-        "gpu.sm.control.constant_latency",
-        LATENCY,
-        "From a load from a constant bank entering the load/store unit to its value, where the constant cache has it (H25's artifact).",
-        |m| m.gpu.sm.control.constant_latency
-    )
-    .default("11")
-    .quiet(),
-    key!(
         "gpu.sm.control.barrier_interval",
         Kind::Cycles("core", 1, 64),
         "From one warp that reaches a barrier of the SM to the next (H100, barriers.bar_*).",
@@ -149,10 +141,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
 ];
 
-/// The names of the pipes, in the order of `Pipe`: the index into the machine's table.
-pub const PIPES: [&str; 14] =
-    ["fma", "heavy", "wide", "half", "alu", "dp", "xu", "shuffle", "match", "redux", "tensor", "branch", "uniform", "system"];
-
+// The number of a pipe is its place in the machine's table, `Pipe as usize`. LDC takes 29 cycles on Ampere (H25, Table 2).
 macro_rules! pipes {
     ($($pipe:literal = $name:literal, $what:literal, $latency:literal, $interval:literal;)+) => {
         pub(super) const PIPE_KEYS: &[Key] = &[$(
@@ -191,4 +180,5 @@ pipes! {
     11 = "branch", "branches", "5", "2";
     12 = "uniform", "the uniform datapath", "6", "2";
     13 = "system", "S2R and moves to uniform registers", "23", "8";
+    14 = "constant", "LDC", "29", "2";
 }

@@ -19,7 +19,6 @@ mod system;
 mod texture;
 mod units;
 
-pub use control::PIPES;
 pub use declaration::{Key, Refused};
 pub use units::CLASSES;
 

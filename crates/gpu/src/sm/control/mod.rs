@@ -119,7 +119,7 @@ impl ControlCore {
     /// The farthest that the core looks ahead in the wheel of completions.
     pub(super) fn longest(spec: &SmSpec) -> u64 {
         let pipes = spec.control.pipes.iter().map(|pipe| pipe.latency).max().unwrap_or(0);
-        u64::from(pipes.max(spec.control.constant_latency)) + 2 * ports::AHEAD
+        u64::from(pipes) + 2 * ports::AHEAD
     }
 
     /// The first cycle in which it has something to do, if no warp is touched.

@@ -1,7 +1,7 @@
 //! Entry of an instruction into the unit: its memory space and its accesses.
 
 use warpshard_base::{Addr, LINE_BYTES};
-use warpshard_config::machine::{CoreStyle, SystemLoads};
+use warpshard_config::machine::SystemLoads;
 use warpshard_mem::cache;
 use warpshard_protocol::MemOp;
 use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
@@ -91,20 +91,16 @@ impl Lsu {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
         core.counters.kernels[kernel.index()].constant_accesses += 1;
-        // Other styles hand a constant over at once.
-        let mut delay = if core.spec.style == CoreStyle::ControlWords { core.spec.control.constant_latency.into() } else { 0 };
-        if let Some(tags) = &mut self.ccache {
-            let mut addresses = [0; 32];
-            let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
-            let missed = addresses[..count].iter().filter(|address| !tags.access(**address)).count();
+        let Some(tags) = &mut self.ccache else { return };
+        let mut addresses = [0; 32];
+        let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
+        let missed = addresses[..count].iter().filter(|address| !tags.access(**address)).count();
+        if missed > 0 {
             core.counters.sm.constant_misses += missed as u64;
-            delay += if missed > 0 { tags.miss_latency.max(1) } else { 0 };
-        }
-        if delay > 0 {
             let what = Completion { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst };
-            // The value is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
+            // The miss is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
             core.warps.in_pipe[warp] += 1;
-            arithmetic.add(core.now, delay, what);
+            arithmetic.add(core.now, tags.miss_latency.max(1), what);
             entry.dst = NO_REGISTER;
         }
     }
