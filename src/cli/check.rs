@@ -8,7 +8,7 @@ use warpshard_program::Program;
 use warpshard_report::text::{counted, printable, si};
 use warpshard_run::{Exit, listing_for, of_code, refuse};
 use warpshard_trace::TraceOptions;
-use warpshard_workload::{Code, OpClass};
+use warpshard_workload::{Code, OpClass, Units};
 
 use super::args::CheckArgs;
 use super::failure::Failure;
@@ -129,7 +129,12 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
             );
             let mut said: Vec<String> = Vec::new();
             for kernel in &report.kernels {
-                let code = Code { arch: kernel.binary_version, tensor: kernel.classes[OpClass::Tensor as usize] > 0, copies: false };
+                let code = Code {
+                    arch: kernel.binary_version,
+                    tensor: kernel.classes[OpClass::Tensor as usize] > 0,
+                    copies: false,
+                    beside: Units::default(),
+                };
                 let fits = fits(machine, code, &format!("kernel `{}`", printable(&kernel.info.name)))?;
                 if !said.contains(&fits) {
                     text.push_str(&fits);

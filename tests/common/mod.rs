@@ -49,6 +49,9 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
 pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
 /// Cores whose dependences come from control words, or from registers where the code has none.
 pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")];
+/// The same with shared memory for the tiles of products of warp groups.
+pub(crate) const TILES: &[(&str, &str)] =
+    &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.shared_bytes", "96 KiB"), ("gpu.sm.lsu.replies", "3")];
 /// A `vc` crossbar that carries a sector and its header in two flits.
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
@@ -101,6 +104,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case { name: "gather through queues per output".into(), ..case("gather", &machine("tiny", QUEUED), &gather, None) },
         Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
         Case { name: "reduce on cores with control words".into(), ..case("reduce", &machine("tiny", CONTROL), &reduce, alternate) },
+        case("products of warp groups and bulk copies", &machine("tiny", TILES), &program("programs/tensor/wgmma_gemm.toml"), None),
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
         case("phases", &machine("gtx480", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
@@ -124,6 +128,11 @@ pub(crate) fn cases() -> Vec<Case> {
         all.push(case("bfs", &fermi, &bfs_head(&sass), None));
     }
     all
+}
+
+/// A program with its own parameters.
+pub(crate) fn program(path: &str) -> Arc<Workload> {
+    Arc::new(warpshard::program::Program::load(Path::new(path), None, &[]).unwrap().workload().unwrap())
 }
 
 /// The first kernels of the recorded breadth-first search.

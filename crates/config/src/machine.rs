@@ -226,16 +226,58 @@ pub struct ControlCore {
     pub fence: [u32; 3],
     /// Latency from issue to issue of an instruction that waits, and interval, of each pipe; by `Pipe as usize` of a static instruction.
     pub pipes: [OpTiming; 15],
+    /// From an operation on a barrier in shared memory that leaves the load/store unit until it is done.
+    pub mbarrier_latency: u32,
+    /// How long such an operation occupies the load/store unit.
+    pub mbarrier_interval: u32,
     /// Lines of 128 bytes in the instruction cache of a sub-core, and of the SM.
     pub fetch_lines: [u32; 2],
     /// Lines that a miss brings beside its own.
     pub fetch_ahead: u32,
-    /// From the miss of a sub-core's instruction cache to its line, where the SM's has it, and from there where not.
-    pub fetch_latency: [u32; 2],
+    /// From the miss of a sub-core's instruction cache to its line, where the SM's has it, where the LLC has it, and where it is in memory.
+    pub fetch_latency: [u32; 3],
     /// From one line of a stream to the next, out of the SM's instruction cache, and out of the next level.
     pub fetch_interval: [u32; 2],
     /// From a branch that is taken to its target.
     pub redirect: u32,
+    /// The matrix units when they work for warp groups.
+    pub products: Products,
+    /// The tensor memory accelerator.
+    pub bulk: Bulk,
+}
+
+/// The matrix units of an SM when they make products of warp groups (wgmma).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Products {
+    /// Core cycles from the last columns of a product that are multiplied until a wait for it is over.
+    pub latency: u32,
+    /// The same where the first matrix is in registers.
+    pub register_latency: u32,
+    /// Bytes of operands read from shared memory in a core cycle.
+    pub shared_bytes: u32,
+    /// Core cycles from one product whose first matrix is in registers to the next, at least.
+    pub register_interval: u32,
+    /// Products of a warp that have not begun.
+    pub queue: u32,
+}
+
+/// The tensor memory accelerator of an SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bulk {
+    /// Core cycles from the instruction in the load/store unit to the first request.
+    pub latency: u32,
+    /// Bytes requested in a core cycle by loads.
+    pub load_bytes: u32,
+    /// Bytes written in a core cycle by stores.
+    pub store_bytes: u32,
+    /// Core cycles from the last answer of a load until its bytes count at its barrier.
+    pub load_end: u32,
+    /// Core cycles from the last request of a store until it is complete.
+    pub store_end: u32,
+    /// Tensor maps that it keeps.
+    pub maps: u32,
+    /// Sectors requested and not answered, at most; a request of a line is not divided.
+    pub in_flight: u32,
 }
 
 /// A texture cache: tags that know at once whether a line will be there, and a queue that gives results in the order of their
@@ -357,6 +399,8 @@ pub struct Lsu {
     pub response_queue: u32,
     /// Packets that wait between the network and the SM.
     pub ejection_queue: u32,
+    /// Replies that move on from the network and are taken in a core cycle.
+    pub replies: u32,
     /// Bytes of loaded values that reach the registers of a scheduler's warps in a cycle, other than from shared memory; 0 for any number.
     pub return_bytes: u32,
     /// Sectors under way for loads past the L1 for which another load of the same sector waits; 0 for none.

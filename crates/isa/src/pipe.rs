@@ -1,7 +1,7 @@
 //! Which pipe of a sub-core since Volta executes an opcode. Rates: `throughput_ops_per_cycle_per_sm` of our measurement of an H100
 //! (`validate/reference/h100/micro.json`); opcodes of one rate and one kind share a pipe.
 
-use warpshard_workload::{Control, FenceScope, OpClass, Pipe};
+use warpshard_workload::{Beside, Control, FenceScope, OpClass, Pipe};
 
 /// The pipe that executes an instruction, from its mnemonic with modifiers and its resource class.
 pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
@@ -39,6 +39,13 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
     } else {
         FenceScope::Gpu
     };
-    let copies = u8::from(mnemonic.starts_with("LDGSTS")) + 2 * u8::from(mnemonic.starts_with("LDGDEPBAR"));
-    Control { pipe: pipe(mnemonic, class), scope, copies, ..control }
+    let beside = match mnemonic.split('.').next().unwrap_or_default() {
+        "LDGSTS" => Beside::Copy,
+        "LDGDEPBAR" => Beside::CopyGroup,
+        "SYNCS" | "ARRIVES" => Beside::Barrier,
+        "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => Beside::Bulk,
+        "UTMACMDFLUSH" => Beside::BulkGroup,
+        _ => Beside::Nothing,
+    };
+    Control { pipe: pipe(mnemonic, class), scope, beside, ..control }
 }

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpshard_base::{GpuId, KernelIndex, StreamId};
-use warpshard_workload::{Code, MemKind, OpClass, PeerCopy, StaticInst, Workload};
+use warpshard_workload::{Beside, Code, MemKind, OpClass, PeerCopy, StaticInst, Units, Workload};
 
 use contents::Element;
 use schema::{Contents, Tolerance};
@@ -117,11 +117,21 @@ impl Program {
     /// What the machine code of these launches needs.
     fn code_of(&self, launches: &[Launch]) -> Code {
         let mut instructions = launches.iter().flat_map(|launch| launch.statics.iter().flat_map(|statics| statics.iter()));
+        let of = |is: fn(Beside) -> bool| {
+            let all = launches.iter().filter_map(|launch| launch.statics.as_deref()).flatten();
+            all.filter(|inst| is(inst.control.beside)).count() as u64
+        };
+        let beside = Units {
+            products: of(|beside| matches!(beside, Beside::Product { .. })),
+            barriers: of(|beside| beside == Beside::Barrier),
+            bulk: of(|beside| beside == Beside::Bulk),
+        };
         let mut mnemonics = launches.iter().flat_map(|launch| launch.mnemonics.iter());
         Code {
             arch: self.arch,
             tensor: instructions.any(|inst| inst.class == OpClass::Tensor),
             copies: mnemonics.any(|name| name.starts_with("LDGSTS")),
+            beside,
         }
     }
 

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpshard_base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
+use warpshard_workload::{
+    Beside, Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, StaticInst, WarpStream, Workload,
+};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
@@ -365,11 +367,18 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
         return Err(ProgramError::new(&program.file, 0, what).help(help));
     }
-    let moved = |name: &&String| ["UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"].iter().any(|known| name.starts_with(known));
-    if let Some(name) = program.launches.iter().flat_map(|launch| launch.mnemonics.iter()).find(moved) {
-        let what = "the timing model has no tensor memory accelerator: its copies, and the waits for them, would take no time";
-        let help = "execute the program without timing with `warpshard exec`";
-        return Err(ProgramError::new(&program.file, 0, what).found(name.clone()).help(help));
+    for launch in &program.launches {
+        let clusters = launch.kernel.together() > 1 && !launch.kernel.cooperative;
+        let met = |inst: &StaticInst| matches!(inst.control.beside, Beside::Barrier | Beside::Bulk);
+        if clusters && launch.statics.iter().flat_map(|statics| statics.iter()).any(met) {
+            let what = format!(
+                "kernel `{}` runs in clusters and has barriers in shared memory or bulk copies; the timing model has no clusters, and a CTA would \
+                 wait for another that has not started",
+                launch.kernel.name
+            );
+            let help = "execute the program without timing with `warpshard exec`";
+            return Err(ProgramError::new(&program.file, 0, what).help(help));
+        }
     }
     let runner = Runner::new(program, false)?;
     let commands = commands(program, &runner.memory);
@@ -389,8 +398,8 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
 /// What a run of the program leaves out: each with the number of instructions in the code.
 fn notes(program: &Program) -> Vec<(String, u64)> {
     const LEFT_OUT: [(&[&str], &str); 3] = [
-        (&["HGMMA", "QGMMA", "IGMMA", "BGMMA"], "products of warp groups take the time of a tensor instruction of one warp"),
-        (&["SYNCS", "ARRIVES", "ATOMS.ARRIVE"], "barriers in shared memory take no time to wait at"),
+        (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "barriers in shared memory of code before Hopper take no time to wait at"),
+        (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and bring nothing"),
         (&["UCGABAR"], "barriers of clusters take no time to wait at, and CTAs of a cluster start apart"),
     ];
     let mut notes = Vec::new();

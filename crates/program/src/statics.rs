@@ -4,15 +4,15 @@
 //! and predicates are not listed. The destination is the register that the opcode writes.
 
 use warpshard_isa::{Generation, image};
-use warpshard_workload::{Control, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+use warpshard_workload::{Beside, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
-use super::isa::Decoded;
-use super::listing::KernelText;
+use super::isa::{Decoded, Op};
+use super::listing::{KernelText, TextInst};
 use super::operand::Kind;
 
 /// The static instructions of a kernel.
 pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generation) -> Vec<StaticInst> {
-    let one = |(inst, destination): (&super::listing::TextInst, &Option<usize>)| {
+    let one = |((inst, destination), op): ((&TextInst, &Option<usize>), Op)| {
         let name = inst.mnemonic.split('.').next().unwrap_or_default();
         let known = image(name).or_else(|| generation.opcode(name));
         let mut dst = NO_REGISTER;
@@ -36,15 +36,15 @@ pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generati
             src,
             mem: known.and_then(|known| known.mem).map(|row| row.access(&inst.mnemonic)),
             immediate: 0,
-            control: control_of(inst, known.map_or(OpClass::Alu, |known| known.class), generation),
+            control: control_of((inst, op), known.map_or(OpClass::Alu, |known| known.class), generation),
             registers: RegisterSets::new(dst, src),
         }
     };
-    text.code.iter().zip(&decoded.destinations).map(one).collect()
+    text.code.iter().zip(&decoded.destinations).zip(decoded.code.iter().map(|inst| inst.op)).map(one).collect()
 }
 
 /// The control bits of an instruction; generations before Volta have them in words of their own, which listings do not show.
-fn control_of(inst: &super::listing::TextInst, class: OpClass, generation: Generation) -> Control {
+fn control_of((inst, op): (&TextInst, Op), class: OpClass, generation: Generation) -> Control {
     let bits = match generation {
         Generation::Kepler | Generation::Pascal => Control::NONE,
         _ => Control::of_words(inst.words),
@@ -53,6 +53,18 @@ fn control_of(inst: &super::listing::TextInst, class: OpClass, generation: Gener
     if control.is_known() && inst.mnemonic.starts_with("DEPBAR.LE") {
         let field = |at: u32, mask: u64| (inst.words[0] >> at & mask) as u16;
         control.at_most = Some(field(44, 7) | field(38, 0x3f) << 3);
+    }
+    match op {
+        Op::GroupProduct(product) => {
+            let closes = inst.operands.iter().any(|operand| operand.kind == Kind::Special("gsb0".into()));
+            control.beside = Beside::Product { columns: product.n, registers: product.registers, closes };
+        }
+        // `WARPGROUP.DEPBAR.LE gsb0, 0x0`
+        Op::WaitProducts => {
+            let most = inst.operands.iter().find_map(|operand| if let Kind::Integer(most) = operand.kind { Some(most) } else { None });
+            control.beside = Beside::Products { most: most.unwrap_or(0) as u8 };
+        }
+        _ => {}
     }
     control
 }

@@ -69,6 +69,17 @@ pub enum Error {
         /// The compute capability of its GPU.
         capability: Capability,
     },
+    /// The machine has no tensor memory accelerator.
+    #[error(
+        "{what} has bulk copies of the tensor memory accelerator, which {machine} does not have; choose a machine with `gpu.sm.style = \"control-words\"` \
+         (h100), or execute the program without timing with `warpshard exec`"
+    )]
+    NoBulkCopies {
+        /// What has the code.
+        what: String,
+        /// The machine.
+        machine: String,
+    },
     /// Applications cannot be put together.
     #[error(transparent)]
     Mix(#[from] MixError),
@@ -106,7 +117,7 @@ impl Error {
             Self::Usage(_) | Self::Policy { .. } | Self::Sample(SampleError::Unsuited(_)) => Exit::Usage,
             Self::Machine(_) | Self::Energy(_) | Self::CpuLoad(_) => Exit::Config,
             Self::Cpu(_) | Self::Model(_) | Self::Trace(_) | Self::Program(_) | Self::Mix(_) => Exit::Workload,
-            Self::MixFile { .. } | Self::Unreadable { .. } | Self::Unfit { .. } => Exit::Workload,
+            Self::MixFile { .. } | Self::Unreadable { .. } | Self::Unfit { .. } | Self::NoBulkCopies { .. } => Exit::Workload,
             Self::Sample(SampleError::Interrupted) => Exit::Interrupted,
             Self::Checkpoint(_) => Exit::Checkpoint,
             Self::Sample(SampleError::Run(error)) | Self::Simulation(error) => match error {

@@ -5,13 +5,17 @@
 //! capability is unknown nothing is said.
 
 use warpshard_config::Machine;
-use warpshard_config::machine::Capability;
+use warpshard_config::machine::{Capability, CoreStyle};
 use warpshard_workload::{Code, Workload};
 
 use super::Error;
 
 /// What is said of copies from device to shared memory; traces say the same where they are decoded.
 const COPIES: &str = "LDGSTS: its device side is simulated as a load without destination, its shared side is not";
+
+/// What is said on machines whose cores have no units beside the pipeline.
+const PRODUCTS: &str = "products of warp groups take the time of a tensor instruction of one warp";
+const BARRIERS: &str = "barriers in shared memory take no time to wait at";
 
 /// The architecture of the listing that a machine's GPU executes best among those that a program has, by their numbers; `None` where it executes none,
 /// or its capability is unknown.
@@ -22,13 +26,22 @@ pub fn listing_for(machine: &Machine, archs: &[u32]) -> Option<u32> {
 /// Notes of a workload that a machine is to run.
 ///
 /// # Errors
-/// When a kernel has tensor instructions, and its GPU no tensor cores.
+/// When a kernel has tensor instructions, and its GPU no tensor cores; or bulk copies, and the machine no unit for them.
 pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(String, u64)>, Error> {
     let mut notes: Vec<(String, u64)> = Vec::new();
     for kernel in &workload.kernels[..workload.first_launches()] {
         let Some(code) = kernel.source.code() else { continue };
         let capability = machine.of_gpu(u32::from(kernel.info.on_gpu().0)).gpu.compute_capability;
-        refuse(capability, code, &format!("kernel `{}`", kernel.info.name), &machine.name)?;
+        let what = format!("kernel `{}`", kernel.info.name);
+        refuse(capability, code, &what, &machine.name)?;
+        let style = machine.of_gpu(u32::from(kernel.info.on_gpu().0)).gpu.sm.style;
+        if style != CoreStyle::ControlWords && code.beside.bulk > 0 {
+            return Err(Error::NoBulkCopies { what, machine: machine.name.clone() });
+        }
+        if style != CoreStyle::ControlWords {
+            let left_out = [(code.beside.products, PRODUCTS), (code.beside.barriers, BARRIERS)];
+            notes.extend(left_out.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| (what.to_owned(), count)));
+        }
         for note in of_code(capability, code) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, launches)) => *launches += 1,

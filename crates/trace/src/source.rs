@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use warpshard_base::CtaIndex;
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, OpClass, UsedLine};
+use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, OpClass, Units, UsedLine};
 
 use super::decode::Decoder;
 use super::decoder::{Decoded, End, Setup};
@@ -39,7 +39,7 @@ impl InFile {
 
     /// Copies from device to shared memory are noted where they are decoded.
     fn code(&self, tensor: bool) -> Code {
-        Code { arch: self.arch, tensor, copies: false }
+        Code { arch: self.arch, tensor, copies: false, beside: Units::default() }
     }
 
     fn counts(&self) -> Option<LaunchCounts> {

@@ -2,6 +2,8 @@
 //!
 //! Source of the fields: R. Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025, Section 4.
 
+use super::Beside;
+
 /// A pipe of a sub-core. Instructions of one pipe have one latency and one interval, which the machine says (`gpu.sm.control`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, warpshard_state::State)]
 #[repr(u8)]
@@ -75,8 +77,8 @@ pub struct Control {
     pub pipe: Pipe,
     /// How far a fence reaches.
     pub scope: FenceScope,
-    /// LDGSTS, whose copies LDGDEPBAR gathers; 2 for the latter.
-    pub copies: u8,
+    /// What it starts or waits for beside the pipeline.
+    pub beside: Beside,
 }
 
 /// Stands for no counter.
@@ -92,7 +94,7 @@ impl Control {
         at_most: None,
         pipe: Pipe::Alu,
         scope: FenceScope::Gpu,
-        copies: 0,
+        beside: Beside::Nothing,
     };
 
     /// Those of the two words of an instruction since Volta; what its opcode says has to be added.

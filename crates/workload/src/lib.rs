@@ -5,6 +5,7 @@
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod control;
 mod error;
 mod inst;
@@ -16,6 +17,7 @@ mod used;
 mod used_line;
 mod workload;
 
+pub use beside::{BarrierAccess, BarrierOp, Beside, BulkCopy, BulkKind, Mbarrier, Pieces};
 pub use control::{Control, FenceScope, Pipe};
 pub use error::SpreadError;
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
@@ -24,4 +26,4 @@ pub use spread::{Nothing, for_gpus};
 pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
 pub use used::{Touch, UsedLines, count_classes, touches};
 pub use used_line::UsedLine;
-pub use workload::{Application, Code, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};
+pub use workload::{Application, Code, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Units, Workload};

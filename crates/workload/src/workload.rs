@@ -133,6 +133,19 @@ pub struct Code {
     pub tensor: bool,
     /// Whether it copies from device to shared memory without registers (LDGSTS), as far as that is known and not noted elsewhere.
     pub copies: bool,
+    /// What of it needs units beside the pipeline, as far as that is known.
+    pub beside: Units,
+}
+
+/// Instructions of code that need units beside the pipeline of an SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// Products of warp groups.
+    pub products: u64,
+    /// Operations on barriers in shared memory.
+    pub barriers: u64,
+    /// Bulk copies by the tensor memory accelerator.
+    pub bulk: u64,
 }
 
 /// Hands out the CTAs of a kernel.

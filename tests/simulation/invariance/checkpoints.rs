@@ -13,7 +13,7 @@ use warpshard::workload::{Workload, mix};
 use super::files::{Files, files, run};
 use super::ranks::in_ranks;
 use super::{hetero, interval, sharing, systems};
-use crate::common::{Case, built_in, cases, machine, shared};
+use crate::common::{Case, TILES, built_in, cases, machine, shared};
 
 /// What a run kept: cycles and states.
 type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
@@ -133,8 +133,15 @@ fn program(path: &str, parameters: &[(&str, &str)]) -> Workload {
 #[test]
 fn programs_go_on_with_their_memory() {
     // What a level of the search writes, the next one reads.
-    for (seed, path) in (400..).zip(["programs/bfs.toml", "programs/scan.toml", "programs/reduction.toml"]) {
-        let fresh = || Case { name: path.into(), machine: machine("tiny", &[]), workload: Arc::new(program(path, &[])), policy: None };
+    let programs = [
+        ("programs/bfs.toml", &[][..]),
+        ("programs/scan.toml", &[]),
+        ("programs/reduction.toml", &[]),
+        // Waits at barriers in shared memory, copies and products are under way.
+        ("programs/tensor/wgmma_attention.toml", TILES),
+    ];
+    for (seed, (path, settings)) in (400..).zip(programs) {
+        let fresh = || Case { name: path.into(), machine: machine("tiny", settings), workload: Arc::new(program(path, &[])), policy: None };
         let limited = |case: &Case| RunOptions { max_cycles: Some(60_000), ..interval(case) };
         stopped_and_resumed(&fresh, &limited, seed);
     }

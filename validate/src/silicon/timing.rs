@@ -74,13 +74,10 @@ impl Timing<'_> {
     /// The machine at a clock of its SMs, in the GPU's steps.
     fn machine(&self, clock: f64) -> Result<Loaded, TaskError> {
         let megahertz = (clock / STEP).round() * STEP / 1e6;
-        let overrides: Vec<Override> = self.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
-        let clocks = self.catalogue.machine(self.machine, &overrides)?.machine.clocks;
-        // The network's clock keeps its ratio to the SMs'; what the measured one has is not known.
-        let noc = megahertz * clocks.noc.0 as f64 / clocks.core.0 as f64;
-        let clocks =
-            [("clocks.core", megahertz), ("clocks.noc", noc)].map(|(key, megahertz)| Override::new(key, format!("{megahertz} MHz")));
-        let overrides: Vec<Override> = clocks.into_iter().chain(overrides).collect();
+        // The network and the LLC have clocks of their own.
+        let clock = Override::new("clocks.core", format!("{megahertz} MHz"));
+        let others = self.overrides.iter().map(|(key, value)| Override::new(key, value));
+        let overrides: Vec<Override> = std::iter::once(clock).chain(others).collect();
         self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)
     }
 }

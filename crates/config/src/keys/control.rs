@@ -79,6 +79,22 @@ pub(super) const KEYS: &[Key] = &[
     .default("1458")
     .quiet(),
     key!(
+        "gpu.sm.control.mbarrier_latency",
+        LATENCY,
+        "From an operation on a barrier in shared memory that leaves the load/store unit until it is done (H100, mbarriers.1).",
+        |m| m.gpu.sm.control.mbarrier_latency
+    )
+    .default("20")
+    .quiet(),
+    key!(
+        "gpu.sm.control.mbarrier_interval",
+        Kind::Cycles("core", 1, 64),
+        "How long an operation on a barrier in shared memory occupies the load/store unit (H100, mbarriers.32).",
+        |m| m.gpu.sm.control.mbarrier_interval
+    )
+    .default("2")
+    .quiet(),
+    key!(
         "gpu.sm.control.fetch.l0_lines",
         Kind::Count(1, 4096),
         "Lines of 128 bytes in the instruction cache of a sub-core (H25's artifact).",
@@ -99,7 +115,7 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .control
         .fetch_ahead)
-    .default("8")
+    .default("16")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_latency",
@@ -109,12 +125,21 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("39")
     .quiet(),
-    key!("gpu.sm.control.fetch.next_latency", LATENCY, "The same, where the SM's instruction cache has to ask the next level.", |m| m
-        .gpu
-        .sm
-        .control
-        .fetch_latency[1])
-    .default("300")
+    key!(
+        "gpu.sm.control.fetch.next_latency",
+        LATENCY,
+        "The same, where the SM's instruction cache has to ask the LLC (H100, code_first.*_evict).",
+        |m| m.gpu.sm.control.fetch_latency[1]
+    )
+    .default("200")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.dram_latency",
+        LATENCY,
+        "The same for code that the SM has not executed before (H100, empty_active_cycles.1x32, a kernel of two instructions from empty caches).",
+        |m| m.gpu.sm.control.fetch_latency[2]
+    )
+    .default("277")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_interval",
@@ -127,10 +152,10 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.next_interval",
         LATENCY,
-        "From one line of a stream out of the next level to the next (H100, code.12288_1).",
+        "From one line of a stream out of the next level to the next (H100, code_first.1024_evict_c1_w1 and code_first.512_evict_c1_w1).",
         |m| m.gpu.sm.control.fetch_interval[1]
     )
-    .default("45")
+    .default("18")
     .quiet(),
     key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target.", |m| m
         .gpu
@@ -138,6 +163,102 @@ pub(super) const KEYS: &[Key] = &[
         .control
         .redirect)
     .default("5")
+    .quiet(),
+    key!(
+        "gpu.sm.control.products.latency",
+        LATENCY,
+        "From the last columns of a product of a warp group that are multiplied until a wait for it is over (H100, products.ss_*).",
+        |m| m.gpu.sm.control.products.latency
+    )
+    .default("45")
+    .quiet(),
+    key!(
+        "gpu.sm.control.products.register_latency",
+        LATENCY,
+        "The same where the first matrix is in registers (H100, products.rs_*).",
+        |m| m.gpu.sm.control.products.register_latency
+    )
+    .default("33")
+    .quiet(),
+    key!(
+        "gpu.sm.control.products.shared_bytes",
+        Kind::Bytes(1, 4096),
+        "Operands of products of warp groups that are read from shared memory in a core cycle (H100, products.ss_n8 to n48).",
+        |m| m.gpu.sm.control.products.shared_bytes
+    )
+    .default("\"128 B\"")
+    .quiet(),
+    key!(
+        "gpu.sm.control.products.register_interval",
+        LATENCY,
+        "From one product whose first matrix is in registers to the next, at least (H100, products.rs_n8).",
+        |m| m.gpu.sm.control.products.register_interval
+    )
+    .default("14")
+    .quiet(),
+    key!("gpu.sm.control.products.queue", Kind::Count(1, 64), "Products of a warp that have not begun (chosen).", |m| m
+        .gpu
+        .sm
+        .control
+        .products
+        .queue)
+    .default("2")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.latency",
+        Kind::Cycles("core", 0, 4096),
+        "From the instruction of a bulk copy in the load/store unit to its first request (H100, bulk.l2_16_a1).",
+        |m| m.gpu.sm.control.bulk.latency
+    )
+    .default("0")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.load_bytes",
+        Kind::Bytes(1, 4096),
+        "Bytes that bulk loads request in a core cycle: a line (H100, bulk.l2_16384_ahead8_ctas1, where the network is what bounds them).",
+        |m| m.gpu.sm.control.bulk.load_bytes
+    )
+    .default("\"128 B\"")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.store_bytes",
+        Kind::Bytes(1, 4096),
+        "Bytes that bulk stores write in a core cycle (H100, bulk.store_16384_a4).",
+        |m| m.gpu.sm.control.bulk.store_bytes
+    )
+    .default("\"32 B\"")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.load_end",
+        Kind::Cycles("core", 0, 4096),
+        "From the last answer of a bulk load until its bytes count at its barrier (H100, bulk.l2_16_a1).",
+        |m| m.gpu.sm.control.bulk.load_end
+    )
+    .default("0")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.store_end",
+        Kind::Cycles("core", 0, 4096),
+        "From the last request of a bulk store until it is complete (H100, bulk.store_128_a1).",
+        |m| m.gpu.sm.control.bulk.store_end
+    )
+    .default("28")
+    .quiet(),
+    key!("gpu.sm.control.bulk.maps", Kind::Count(1, 1024), "Tensor maps that the tensor memory accelerator keeps (chosen).", |m| m
+        .gpu
+        .sm
+        .control
+        .bulk
+        .maps)
+    .default("16")
+    .quiet(),
+    key!(
+        "gpu.sm.control.bulk.in_flight",
+        Kind::Count(4, 65536),
+        "Sectors of bulk loads requested and not answered (H100: dram_16384_a8 has 128 KiB in flight).",
+        |m| m.gpu.sm.control.bulk.in_flight
+    )
+    .default("4096")
     .quiet(),
 ];
 

@@ -30,6 +30,14 @@ pub(super) const KEYS: &[Key] = &[
         .ejection_queue)
     .option("-gpgpu_n_cluster_ejection_buffer_size"),
     key!(
+        "gpu.sm.lsu.replies",
+        Kind::Count(1, 8),
+        "Replies that leave the network, and are taken, in a core cycle; the L1 fills one sector.",
+        |m| m.gpu.sm.lsu.replies
+    )
+    .default("1")
+    .quiet(),
+    key!(
         "gpu.sm.lsu.return_bytes",
         Kind::Count(0, 4096),
         "Bytes of loaded values that reach the registers of a scheduler's warps in a core cycle, a whole register of a warp at a time, \

@@ -228,7 +228,7 @@ impl Sm {
             let info = &self.workload.kernel(started.kernel).info;
             self.lsu.enter_kernel(info, &mut self.core, &mut self.observers);
             if let Some(control) = &mut self.control {
-                control.enter_kernel();
+                control.enter_kernel(&info.name);
             }
         }
         if started.restored != 0 {

@@ -49,6 +49,8 @@ pub(super) struct Net {
     /// How many these take.
     response_queue: u32,
     ejection_queue: u32,
+    /// Replies that move on in a cycle.
+    width: u32,
     /// When the first reply gets to the network's output.
     next_reply: Cycle,
     /// The first cycle in which a reply or credits move on; a cycle that passed stands for the present.
@@ -66,6 +68,7 @@ impl Net {
             responses: 0,
             response_queue: machine.gpu.sm.lsu.response_queue.max(1),
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
+            width: machine.gpu.sm.lsu.replies.max(1),
             next_reply: Cycle::NEVER,
             due: Cycle::NEVER,
         }
@@ -183,15 +186,27 @@ impl Net {
         self.due <= now
     }
 
-    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue. Returns whether the
-    /// load/store unit has something new to look at, and the name of the reply that left the network.
+    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue, or as many as the machine says. Returns whether the
+    /// load/store unit has something new to look at, the name of the reply that left the network, and how many others did.
     // In most cycles.
     #[inline(always)]
-    pub(super) fn receive(&mut self, now: Cycle, out: &mut Outbox) -> (bool, Option<u32>) {
+    pub(super) fn receive(&mut self, now: Cycle, out: &mut Outbox) -> (bool, Option<u32>, u64) {
         let credited = self.requests.next() <= now && self.take_credits(now);
         let moves = self.respond() | credited;
         let ejected = self.eject(now, out);
+        let more = if self.width > 1 { self.move_more(now, out) } else { (false, 0) };
         self.due = self.find_due();
-        (moves, ejected)
+        (moves | more.0, ejected, more.1)
+    }
+
+    /// Moves the further replies of a cycle; returns whether the load/store unit has something new to look at, and how many left the network.
+    #[inline(never)]
+    fn move_more(&mut self, now: Cycle, out: &mut Outbox) -> (bool, u64) {
+        let (mut moved, mut ejected) = (false, 0);
+        for _ in 1..self.width {
+            moved |= self.respond();
+            ejected += u64::from(self.eject(now, out).is_some());
+        }
+        (moved, ejected)
     }
 }

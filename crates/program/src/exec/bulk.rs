@@ -14,7 +14,7 @@ use super::mbarrier;
 use super::products::swizzle;
 
 /// Bytes that are moved at once in device memory.
-const UNIT: u64 = 16;
+pub(super) const UNIT: u64 = 16;
 
 /// Executes a copy of a warp.
 pub(super) fn execute(
@@ -92,7 +92,7 @@ pub(super) fn execute(
 }
 
 /// The map at an address of device memory or constant bank 0.
-fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks: &Banks) -> Result<TensorMap, Trouble> {
+pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks: &Banks) -> Result<TensorMap, Trouble> {
     if !address.is_multiple_of(64) {
         return Err(Trouble::Misaligned { address, bytes: 64 });
     }

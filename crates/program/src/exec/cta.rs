@@ -413,7 +413,7 @@ fn stuck(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
                             memories.peers = vec![position];
                         }
                         let word = memories.read(Space::Shared, u64::from(address), 8, 0).unwrap_or_default();
-                        let (phase, lacks) = (u8::from(parity), mbarrier::Barrier::of(word));
+                        let (phase, lacks) = (u8::from(parity), warpshard_workload::Mbarrier::of(word));
                         format!(
                             "phase {phase} of the barrier at {address:#x} of shared memory, which lacks {} arrivals and {} bytes",
                             lacks.missing, lacks.bytes

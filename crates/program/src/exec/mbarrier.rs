@@ -1,10 +1,11 @@
 //! Barriers that are objects in shared memory (mbarrier): arrivals, bytes that are expected, and phases.
 //!
-//! The 64 bits of an object since Hopper are those that compiled code writes and reads: the arrivals of a phase in bits 1 to 20 and those that
-//! are missing in bits 43 to 62, both as 2^20 less the number; the phase in bit 63. Between them are the bytes that are missing, of which code
-//! sees nothing. Before Hopper there are no bytes: the arrivals are in the low word as 2^30 less their number, those that are missing in bits 0
-//! to 30 of the high one as 2^31 less their number, and the phase in its bit 31. A phase is complete when no arrival and no byte is missing
-//! (PTX ISA, "mbarrier").
+//! An object since Hopper is a [`Mbarrier`](State). Before Hopper there are no bytes: the arrivals are in the low word as 2^30 less their number,
+//! those that are missing in bits 0 to 30 of the high one as 2^31 less their number, and the phase in its bit 31. A phase is complete when no
+//! arrival and no byte is missing (PTX ISA, "mbarrier").
+
+use warpshard_base::LaneMask;
+use warpshard_workload::{BarrierAccess, BarrierOp, Mbarrier as State};
 
 use super::super::isa::{Amount, Inst, Mbarrier, Op, Space};
 use super::access::{self, LaneTrouble, Memories};
@@ -12,52 +13,9 @@ use super::cta::{Context, Flow, Trouble};
 use super::lanes::Row;
 use super::warp::{Wait, Warp};
 
-/// Most arrivals of a phase, and one.
-const ARRIVALS: u64 = 1 << 20;
-/// Bits of the bytes that are missing.
-const BYTES: u32 = 22;
-
-/// An object in its parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Barrier {
-    /// Arrivals of a phase.
-    arrivals: u64,
-    /// Arrivals that are missing.
-    pub(super) missing: u64,
-    /// Bytes that are missing; fewer than none where copies were faster than the thread that expects them.
-    pub(super) bytes: i64,
-    /// The parity of the phase.
-    phase: bool,
-}
-
-impl Barrier {
-    pub(super) fn of(word: u64) -> Self {
-        let field = |at: u32| (ARRIVALS - (word >> at & (ARRIVALS - 1))) % ARRIVALS;
-        let bytes = (word >> 21 & ((1 << BYTES) - 1)) as i64;
-        let bytes = if bytes >> (BYTES - 1) != 0 { bytes - (1 << BYTES) } else { bytes };
-        Self { arrivals: field(1), missing: field(43), bytes, phase: word >> 63 != 0 }
-    }
-
-    pub(super) fn word(self) -> u64 {
-        let field = |number: u64| ARRIVALS.wrapping_sub(number) & (ARRIVALS - 1);
-        let bytes = self.bytes as u64 & ((1 << BYTES) - 1);
-        field(self.arrivals) << 1 | bytes << 21 | field(self.missing) << 43 | u64::from(self.phase) << 63
-    }
-
-    /// Arrivals and bytes come, and the phase ends if nothing is missing.
-    fn arrive(&mut self, arrivals: u64, bytes: i64) {
-        self.bytes += bytes;
-        self.missing = self.missing.saturating_sub(arrivals);
-        if self.missing == 0 && self.bytes == 0 {
-            self.missing = self.arrivals;
-            self.phase = !self.phase;
-        }
-    }
-}
-
 /// Bytes have come to the object at an address.
 pub(super) fn complete(memories: &mut Memories<'_>, address: u64, bytes: i64) -> Result<(), Trouble> {
-    let mut barrier = Barrier::of(memories.read(Space::Shared, address, 8, 0)?);
+    let mut barrier = State::of(memories.read(Space::Shared, address, 8, 0)?);
     barrier.arrive(0, -bytes);
     memories.write(Space::Shared, address, 8, barrier.word(), 0)
 }
@@ -74,7 +32,54 @@ pub(super) fn execute(
     (number, path): (usize, usize),
     mask: u32,
     pool: &[Row],
-    memories: &mut Memories<'_>,
+    (memories, record): (&mut Memories<'_>, bool),
+) -> Result<Flow, LaneTrouble> {
+    let place = warp.paths[path].place as u32;
+    let mut accesses = Accesses { all: Vec::new(), record };
+    let flow = apply((inst, op), warp, (number, path), mask, pool, (memories, &mut accesses))?;
+    if record {
+        let words: Vec<u32> = accesses.all.iter().flat_map(|access| access.words()).collect();
+        warp.stream.payload(place, LaneMask(mask), &words);
+    }
+    Ok(flow)
+}
+
+/// What an instruction did to barriers, as the timing model reads it; lanes that did the same together.
+struct Accesses {
+    all: Vec<BarrierAccess>,
+    record: bool,
+}
+
+impl Accesses {
+    fn add(&mut self, address: u64, op: BarrierOp) {
+        if !self.record {
+            return;
+        }
+        let address = address as u32;
+        let same =
+            |known: &&mut BarrierAccess| known.address == address && std::mem::discriminant(&known.op) == std::mem::discriminant(&op);
+        match (self.all.iter_mut().find(same).map(|known| &mut known.op), op) {
+            (
+                Some(BarrierOp::Arrive { arrivals, bytes, .. } | BarrierOp::AfterCopies { arrivals, bytes }),
+                BarrierOp::Arrive { arrivals: more, bytes: others, .. } | BarrierOp::AfterCopies { arrivals: more, bytes: others },
+            ) => {
+                *arrivals += more;
+                *bytes = bytes.wrapping_add(others);
+            }
+            (Some(_), _) => {}
+            (None, op) => self.all.push(BarrierAccess { address, op }),
+        }
+    }
+}
+
+/// Executes it and notes what it did.
+fn apply(
+    (inst, op): (&Inst, Mbarrier),
+    warp: &mut Warp,
+    (number, path): (usize, usize),
+    mask: u32,
+    pool: &[Row],
+    (memories, accesses): (&mut Memories<'_>, &mut Accesses),
 ) -> Result<Flow, LaneTrouble> {
     let next = warp.paths[path].place + 1;
     let places = access::addresses(&inst.address, &warp.lanes, pool).map(|address| address & 0xffff_ffff);
@@ -86,6 +91,7 @@ pub(super) fn execute(
             if let Some(lane) = active().next() {
                 let word = u64::from(low[lane]) | u64::from(high[lane]) << 32;
                 memories.write(Space::Shared, places[lane], 8, word, 0).map_err(|trouble| (lane, trouble))?;
+                accesses.add(places[lane], BarrierOp::Write(word));
             }
         }
         Mbarrier::Invalidate => {}
@@ -98,13 +104,15 @@ pub(super) fn execute(
             for lane in active() {
                 let at = |trouble| (lane, trouble);
                 let old = memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?;
-                let mut barrier = Barrier::of(old);
+                let mut barrier = State::of(old);
                 let count = u64::from(amount(arrivals, lane));
                 if drops {
                     barrier.arrivals = barrier.arrivals.saturating_sub(count);
                 }
                 let bytes = i64::from(amount(bytes, lane));
-                barrier.arrive(count, if complete { -bytes } else { bytes });
+                let bytes = if complete { -bytes } else { bytes };
+                barrier.arrive(count, bytes);
+                accesses.add(places[lane], BarrierOp::Arrive { arrivals: count as u32, bytes: bytes as i32, drops });
                 memories.write(Space::Shared, places[lane], 8, barrier.word(), 0).map_err(at)?;
                 warp.lanes.put(inst.dst, lane, old as u32);
                 warp.lanes.put(inst.dst + 1, lane, (old >> 32) as u32);
@@ -116,12 +124,10 @@ pub(super) fn execute(
             memories.copies.wait(32 * number, 0, &mut memories.shared);
             for lane in active() {
                 let at = |trouble| (lane, trouble);
-                let mut barrier = Barrier::of(memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?);
-                if bytes {
-                    barrier.arrive(0, -1)
-                } else {
-                    barrier.arrive(1, 0)
-                }
+                let mut barrier = State::of(memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?);
+                let (arrivals, bytes) = if bytes { (0, -1) } else { (1, 0) };
+                barrier.arrive(arrivals, bytes);
+                accesses.add(places[lane], BarrierOp::AfterCopies { arrivals: arrivals as u32, bytes: bytes as i32 });
                 memories.write(Space::Shared, places[lane], 8, barrier.word(), 0).map_err(at)?;
             }
             note(memories, &places, mask, number, true);
@@ -165,11 +171,13 @@ pub(super) fn execute(
             note(memories, &places, holds, number, false);
             match missing {
                 // All lanes wait for one phase.
-                Some(wait) if waits && same && holds == 0 && mask == warp.paths[path].mask => {
+                Some(wait @ Wait::Mbarrier(address, parity)) if waits && same && holds == 0 && mask == warp.paths[path].mask => {
+                    accesses.add(address.into(), BarrierOp::Wait(parity));
                     warp.paths[path].wait = wait;
                     return Ok(Flow::Changed);
                 }
                 Some(_) => {
+                    active().for_each(|lane| accesses.add(places[lane], BarrierOp::Look));
                     warp.lanes.set_predicate(inst.predicates[0], mask, holds);
                     warp.paths[path].place = next;
                     warp.rests = true;
@@ -178,7 +186,10 @@ pub(super) fn execute(
                     }
                     return Ok(Flow::Changed);
                 }
-                None => warp.lanes.set_predicate(inst.predicates[0], mask, holds),
+                None => {
+                    active().for_each(|lane| accesses.add(places[lane], BarrierOp::Wait(low[lane] >> 31 != 0)));
+                    warp.lanes.set_predicate(inst.predicates[0], mask, holds);
+                }
             }
         }
     }
@@ -226,26 +237,4 @@ fn next_complete(warp: &Warp, memories: &mut Memories<'_>) -> Result<Option<(Wai
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_phase_ends_when_neither_arrivals_nor_bytes_are_missing() {
-        // As compiled code initialises an object for two arrivals.
-        let count = 0x10_0000_u64 - 2;
-        let mut barrier = Barrier::of((count << 1 & 0xffff_ffff) | (count << 11 & 0xffff_ffff) << 32);
-        assert_eq!(barrier, Barrier { arrivals: 2, missing: 2, bytes: 0, phase: false });
-        barrier.bytes += 4096;
-        barrier.arrive(1, 0);
-        barrier.arrive(1, -4000);
-        assert_eq!(Barrier::of(barrier.word()), Barrier { arrivals: 2, missing: 0, bytes: 96, phase: false });
-        barrier.arrive(0, -96);
-        assert_eq!(barrier, Barrier { arrivals: 2, missing: 2, bytes: 0, phase: true });
-        // Bytes that come before they are expected.
-        barrier.bytes -= 64;
-        assert_eq!(Barrier::of(barrier.word()), barrier);
-    }
 }

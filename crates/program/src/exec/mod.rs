@@ -12,6 +12,7 @@ mod copies;
 mod cross;
 mod cta;
 mod float;
+mod footprint;
 pub(super) mod half;
 mod heap;
 mod image;

@@ -14,7 +14,7 @@ use super::shadow::Access;
 use super::tally::{passes, sectors};
 use super::warp::Wait;
 use super::warp::Warp;
-use super::{bulk, control, convert, cross, float, image, integer, mbarrier, outside, products, tensor};
+use super::{bulk, control, convert, cross, float, footprint, image, integer, mbarrier, outside, products, tensor};
 
 /// A path that executes until the warp's paths change or others are to go on.
 pub(super) struct Turn<'t, 'm, 'c> {
@@ -51,7 +51,7 @@ impl Task for Turn<'_, '_, '_> {
             let count = &mut context.tally.0[place];
             count.warps += 1;
             count.lanes += u64::from(mask.count_ones());
-            if context.record && !matches!(inst.group, Group::Access | Group::Image) {
+            if context.record && !matches!(inst.group, Group::Access | Group::Image | Group::Beside) {
                 warp.stream.op(place as u32, LaneMask(mask));
             }
             let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
@@ -180,14 +180,24 @@ fn other(
             }
         }
         Op::Mbarrier(op) => {
-            return mbarrier::execute((inst, op), warp, (number, path), mask, pool, memories)
+            return mbarrier::execute((inst, op), warp, (number, path), mask, pool, (memories, context.record))
                 .map_err(|(lane, trouble)| (Some(lane), trouble));
         }
         Op::GroupProduct(product) => {
             products::execute((inst, product), lanes, pool, mask, (&memories.shared, number)).map_err(|trouble| (None, trouble))?;
         }
-        Op::Bulk(op) if mask != 0 => {
-            bulk::execute(inst, op, lanes, pool, (memories, &context.kernel.banks)).map_err(|trouble| (None, trouble))?;
+        Op::Bulk(op) => {
+            let banks = &context.kernel.banks;
+            let mut payload = Vec::new();
+            if context.record && mask != 0 {
+                payload = footprint::of(inst, op, lanes, pool, (memories, banks)).map_err(|trouble| (None, trouble))?.words();
+            }
+            if mask != 0 {
+                bulk::execute(inst, op, lanes, pool, (memories, banks)).map_err(|trouble| (None, trouble))?;
+            }
+            if context.record {
+                warp.stream.payload(next as u32 - 1, LaneMask(mask), &payload);
+            }
         }
         Op::WaitProducts if mask != 0 => {
             warp.waits[0] += 1;

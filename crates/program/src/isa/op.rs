@@ -306,6 +306,8 @@ pub(in super::super) enum Group {
     Access,
     Branch,
     Image,
+    /// What a stream tells in words of its own.
+    Beside,
     Other,
 }
 
@@ -380,6 +382,7 @@ impl Op {
             | Self::WaitCopies => Group::Access,
             Self::Branch => Group::Branch,
             Self::Image(_) => Group::Image,
+            Self::Mbarrier(_) | Self::Bulk(_) => Group::Beside,
             _ => Group::Other,
         }
     }

@@ -3,7 +3,7 @@
 //! An instruction is one word: bits 0 to 23 the index of its [`super::StaticInst`], bits 24 to 26 the form of its
 //! addresses, bit 31 set when a mask word follows (else all 32 lanes are active). Then come, in this order, the mask word
 //! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
-//! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
+//! active lane) or a list (two words per active lane), or a payload (their number, and words). So an ALU instruction takes 4 bytes and an affine access 16.
 //!
 //! A stream of more than 64 KiB has parts (`long`), of which a reader holds two as words; the others are compressed, in memory or in a
 //! temporary file (`store`). So the memory that a run needs for streams does not grow with their length.
@@ -36,6 +36,8 @@ pub enum AddressForm {
     Deltas = 2,
     /// One address per active lane.
     List = 3,
+    /// No addresses: words whose meaning the instruction gives ([`WarpStream::payload`]).
+    Payload = 4,
 }
 
 /// The recorded or generated instructions of one warp. What is read in order, [`WarpStream::read`] reads; an SM keeps the place of each warp itself.
@@ -107,7 +109,8 @@ impl WarpStream {
             0 => AddressForm::None,
             1 => AddressForm::Affine,
             2 => AddressForm::Deltas,
-            _ => AddressForm::List,
+            3 => AddressForm::List,
+            _ => AddressForm::Payload,
         };
         if form != AddressForm::None {
             // The addresses are read when it reaches the load/store unit, and many of them lie outside the host's cache line.
@@ -115,6 +118,7 @@ impl WarpStream {
             at += match form {
                 AddressForm::Deltas => 1 + (lanes as usize).max(1),
                 AddressForm::List => 2 * lanes as usize,
+                AddressForm::Payload => 1 + self.words[at] as usize,
                 _ => 3,
             };
         }
@@ -185,7 +189,7 @@ impl WarpStream {
         let words = self.tail(inst);
         let wide = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
         match inst.form {
-            AddressForm::None => return 0,
+            AddressForm::None | AddressForm::Payload => return 0,
             AddressForm::Affine => {
                 let (mut address, stride) = (wide(0), i64::from(words[2] as i32));
                 for slot in &mut out[..lanes] {
@@ -209,6 +213,14 @@ impl WarpStream {
             }
         }
         lanes
+    }
+
+    /// The payload of `inst`; empty where it has none. At most one part may have been begun since `inst` was decoded.
+    pub fn payload(&self, inst: &DynInst) -> &[u32] {
+        match (inst.form, self.tail(inst)) {
+            (AddressForm::Payload, [count, words @ ..]) => words.get(..*count as usize).unwrap_or_default(),
+            _ => &[],
+        }
     }
 
     /// Base and stride of an affine access, without expanding it.
@@ -362,6 +374,13 @@ impl StreamBuilder {
         }
     }
 
+    /// Appends an instruction with words of its own, which [`WarpStream::payload`] hands out.
+    pub fn payload(&mut self, index: u32, mask: LaneMask, words: &[u32]) {
+        self.head(index, mask, AddressForm::Payload);
+        self.words.push(words.len() as u32);
+        self.words.extend_from_slice(words);
+    }
+
     /// Appends an access at `base + i * stride` for the i-th active lane; the mask is not empty.
     pub fn affine(&mut self, index: u32, mask: LaneMask, base: u64, stride: i32) {
         self.head(index, mask, AddressForm::Affine);
@@ -489,10 +508,11 @@ mod tests {
             let (base, scale) = (rng.next_u64() >> 20, [4, 0x1000, 1 << 40][rng.below(3) as usize]);
             let addresses: Vec<u64> = (0..u64::from(mask.count())).map(|lane| base + scale * (lane + rng.below(2))).collect();
             for builder in builders.iter_mut() {
-                match number % 4 {
+                match number % 5 {
                     0 => builder.op(number, mask),
                     1 => builder.ops(&[number; 5]),
                     2 => builder.affine(number, LaneMask::FULL, base, 4),
+                    3 => builder.payload(number, mask, &vec![number; (number % 7) as usize]),
                     _ => builder.access(number, mask, &addresses),
                 }
             }
@@ -504,7 +524,8 @@ mod tests {
         while let Some(inst) = reader.next() {
             let mut out = [0; 32];
             let count = reader.addresses(&inst, &mut out);
-            all.push((inst.index, inst.mask, out[..count].to_vec()));
+            let words = reader.stream.payload(&inst).iter().map(|word| u64::from(*word));
+            all.push((inst.index, inst.mask, out[..count].iter().copied().chain(words).collect()));
         }
         all
     }
@@ -552,7 +573,8 @@ mod tests {
                         for (number, inst) in late.drain(..) {
                             let mut out = [0; 32];
                             let count = stream.addresses(&inst, &mut out);
-                            let found = (inst.index, inst.mask, out[..count].to_vec());
+                            let words = stream.payload(&inst).iter().map(|word| u64::from(*word));
+                            let found = (inst.index, inst.mask, out[..count].iter().copied().chain(words).collect());
                             assert_eq!(found, expected[number as usize], "{start}: {number}");
                         }
                     }

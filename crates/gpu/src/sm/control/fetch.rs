@@ -84,6 +84,10 @@ pub(super) struct Instructions {
     ahead: u64,
     /// From a taken branch to its target.
     redirect: u64,
+    /// From the LLC, and from memory.
+    far: [u64; 2],
+    /// Kernels whose code the SM has executed, by a hash of their names.
+    known: Vec<u64>,
     /// Lines that a sub-core asked for.
     pub(super) misses: u64,
 }
@@ -91,17 +95,25 @@ pub(super) struct Instructions {
 impl Instructions {
     pub(super) fn new(spec: &Spec, subs: usize) -> Self {
         let [own, shared] = spec.fetch_lines;
-        let ([near, far], [often, seldom]) = (spec.fetch_latency, spec.fetch_interval);
+        let ([near, far, farthest], [often, seldom]) = (spec.fetch_latency, spec.fetch_interval);
         Self {
             of_sub: (0..subs).map(|_| Cache::new(own, WAYS[0], near, often)).collect(),
             of_sm: Cache::new(shared, WAYS[1], far, seldom),
             ahead: spec.fetch_ahead.into(),
             redirect: spec.redirect.into(),
+            far: [far.into(), farthest.into()],
+            known: Vec::new(),
             misses: 0,
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    /// A kernel begins, whose name has the hash `name`: its code is in the LLC if the SM has executed it before, else in memory.
+    pub(super) fn clear(&mut self, name: u64) {
+        let known = self.known.contains(&name);
+        if !known {
+            self.known.push(name);
+        }
+        self.of_sm.latency = self.far[usize::from(!known)];
         self.of_sub.iter_mut().for_each(Cache::clear);
         self.of_sm.clear();
     }
@@ -150,18 +162,21 @@ mod tests {
         let spec = Spec {
             fetch_lines: [4, 16],
             fetch_ahead: 1,
-            fetch_latency: [10, 100],
+            fetch_latency: [10, 100, 300],
             fetch_interval: [3, 20],
             redirect: 5,
             ..Spec::default()
         };
         let mut caches = Instructions::new(&spec, 2);
+        caches.clear(7);
+        assert_eq!(caches.fetch(0, 0, 0, 50), 350, "from memory the first time");
+        caches.clear(7);
         assert_eq!(caches.fetch(0, 0, 0, 50), 150, "from the next level");
         assert_eq!(caches.fetch(0, 0, 128, 151), 170, "asked for with the first, it comes an interval later");
         assert_eq!(caches.fetch(1, 0, 0, 200), 210, "another sub-core finds it in the SM's");
         assert_eq!(caches.follow(1, 0, 112, 128, 210), 213, "which gives a line in every third cycle");
         assert_eq!(caches.follow(1, 0, 0, 64, 300), 305, "a branch inside of a line");
-        caches.clear();
+        caches.clear(7);
         assert_eq!(caches.fetch(0, 0, 0, 400), 500);
     }
 

@@ -1,6 +1,6 @@
 //! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
 
-use warpshard_workload::{Control, MemKind, NO_REGISTER, OpClass, StaticInst};
+use warpshard_workload::{Beside, Control, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
 use super::super::issue::{IssueStage, count_issued};
@@ -11,6 +11,7 @@ use super::super::stall::StallReason;
 use super::super::writeback::{Completion, Wheel};
 use super::memory::Queued;
 use super::ports::WINDOW;
+use super::products::Part;
 use super::{ControlCore, WarpControl};
 
 /// The most that a dependence counter counts.
@@ -61,16 +62,18 @@ enum Wait {
     Queue,
     /// The pipe, until a cycle.
     Pipe(u64),
+    /// A product of the warp group, until a cycle if that is known.
+    Product(u64),
 }
 
 impl ControlCore {
     /// Looks at the warps `mine` of a sub-core in the present cycle.
-    pub(super) fn look(&self, sub: usize, mine: u64, core: &Core) -> Looked {
+    pub(super) fn look(&mut self, sub: usize, mine: u64, core: &Core) -> Looked {
         let (now, warps) = (core.now.0, &core.warps);
         let mut looked = Looked { again_at: u64::MAX, ..Looked::default() };
         for warp in bits(warps.live & mine & !warps.finished) {
             let bit = 1u64 << warp;
-            let of_warp = &self.warps[warp];
+            let of_warp = self.warps[warp];
             if (warps.at_fence | warps.at_atomic) & bit != 0 {
                 looked.fence |= bit;
             } else if warps.at_barrier & bit != 0 {
@@ -97,6 +100,10 @@ impl ControlCore {
                         looked.pipe_busy |= bit;
                         looked.again_at = looked.again_at.min(until);
                     }
+                    Some(Wait::Product(until)) => {
+                        looked.arithmetic |= bit;
+                        looked.again_at = looked.again_at.min(until);
+                    }
                 }
                 if warps.last_issue[warp].0 + 1 == now {
                     // What its last instruction incremented becomes visible.
@@ -108,18 +115,26 @@ impl ControlCore {
     }
 
     /// What a warp with an instruction waits for, whose stall count is over.
-    fn wait_of(&self, sub: usize, warp: usize, core: &Core) -> Option<Wait> {
+    fn wait_of(&mut self, sub: usize, warp: usize, core: &Core) -> Option<Wait> {
         let now = core.now.0;
         let bit = 1u64 << warp;
-        let (of_warp, of_sub) = (&self.warps[warp], &self.subs[sub]);
         if core.warps.hazard & bit != 0 {
             return Some(Wait::Counter { memory: core.warps.hazard_memory & bit != 0 });
         }
         let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
-        if let Some(counter) = self.blocking(of_warp, &inst.control, core, warp) {
-            return Some(Wait::Counter { memory: of_warp.by_memory >> counter & 1 != 0 });
+        if let Some(counter) = self.blocking(&self.warps[warp], &inst.control, core, warp) {
+            return Some(Wait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0 });
         }
-        if core.routes[inst.class as usize].kind == UnitKind::Mem && inst.class != OpClass::Fence {
+        let product = match inst.control.beside {
+            Beside::Product { .. } => self.products.full_until(warp, now),
+            Beside::Products { most } => self.products.open_until(warp, most, now),
+            _ => None,
+        };
+        if let Some(until) = product {
+            return Some(Wait::Product(until));
+        }
+        let of_sub = &self.subs[sub];
+        if goes_to_memory(inst, core) {
             if of_sub.memory.held() > self.spec.memory_queue as usize {
                 return Some(Wait::Queue);
             }
@@ -170,7 +185,7 @@ impl ControlCore {
         let of_warp = &mut self.warps[warp];
         of_warp.ready_at = now + u64::from(code.control.stall.max(1));
         of_warp.incremented = 0;
-        let to_memory = core.routes[code.class as usize].kind == UnitKind::Mem && code.class != OpClass::Fence;
+        let to_memory = goes_to_memory(&code, core);
         let result = self.reserve(warp, to_memory, &code, core);
         let bank = (sub * 2) as u8 + (code.dst & 1) as u8;
         if to_memory {
@@ -191,11 +206,20 @@ impl ControlCore {
                 kind: UnitKind::Mem,
                 dst_bank: bank,
             });
-            let counter = code.control.read_counter();
+            let counter = code.control.read_counter().filter(|_| code.control.beside != Beside::BulkGroup);
             self.subs[sub].memory.push(Queued { slot, warp: warp as u8, enters: now + TO_ALLOCATE, reads, counter });
             self.subs[sub].control_free = now + 1;
         } else {
             self.execute(sub, warp, &code, (result, bank), reads, core, completions);
+        }
+        if let Beside::Product { columns, registers, closes } = code.control.beside
+            && inst.mask.0 != 0
+        {
+            let group = group_of(warp, core);
+            let part = Part { columns, registers, closes, at: now };
+            if self.products.hand_in(warp, part, group) {
+                core.warps.touched |= group;
+            }
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, code.pc, issue, core, observers);
@@ -225,9 +249,13 @@ impl ControlCore {
             of_warp.incremented |= 1 << counter;
             of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
         }
-        if control.copies == 1 {
+        if control.beside == Beside::Copy {
             core.scoreboard.begin_flight(warp, COPIES);
             return COUNTERS + COPIES;
+        }
+        if let (Beside::BulkGroup, Some(counter)) = (control.beside, control.read_counter()) {
+            // Its counter falls when the stores have read what they copy.
+            return COUNTERS + u16::from(counter);
         }
         if let Some(counter) = write {
             return COUNTERS + u16::from(counter);
@@ -276,7 +304,7 @@ impl ControlCore {
             let read = delay + TO_ALLOCATE + WINDOW;
             completions.add(core.now, read, Completion { warp: warp as u8, bank: 0, dst: COUNTERS + u16::from(counter) });
         }
-        let group = code.control.write_counter().filter(|_| code.control.copies == 2);
+        let group = code.control.write_counter().filter(|_| code.control.beside == Beside::CopyGroup);
         let result = match group {
             // The group ends with the last of its copies.
             Some(counter) if core.scoreboard.begin_group(warp, counter) => NO_REGISTER,
@@ -293,7 +321,11 @@ impl ControlCore {
             observers.front_changed(core, warp);
         } else if core.warps.run_dry(warp) {
             let before = core.warps.at_barrier;
+            let group = group_of(warp, core) & !(1 << warp);
             core.warp_finished(warp);
+            if self.products.begin_whole(group) {
+                core.warps.touched |= group;
+            }
             self.release(before & !core.warps.at_barrier);
             observers.warp_finished(core.now);
             issue.limit_warps(core, observers);
@@ -324,4 +356,16 @@ impl ControlCore {
             (of_warp.held_until, of_warp.at_fence) = (self.barrier_at + u64::from(self.spec.barrier_latency), false);
         }
     }
+}
+
+/// Whether an instruction goes through the queue of memory instructions.
+fn goes_to_memory(inst: &StaticInst, core: &Core) -> bool {
+    core.routes[inst.class as usize].kind == UnitKind::Mem && inst.class != OpClass::Fence || inst.control.beside.passes_load_store()
+}
+
+/// The warps of a warp's group that have not finished: four consecutive ones of its CTA.
+fn group_of(warp: usize, core: &Core) -> u64 {
+    let (all, running) = core.ctas.warps_at_barrier(core.warps.cta[warp]);
+    let first = all.trailing_zeros() as usize;
+    running & 0b1111 << (first + (warp - first) / 4 * 4)
 }

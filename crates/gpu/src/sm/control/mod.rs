@@ -14,6 +14,7 @@ mod fetch;
 mod issue;
 mod memory;
 mod ports;
+mod products;
 
 use warpshard_base::Cycle;
 use warpshard_config::machine::{ControlCore as Spec, CoreStyle, Sm as SmSpec};
@@ -28,6 +29,7 @@ use super::writeback::Wheel;
 use fetch::Instructions;
 use memory::MemoryQueue;
 use ports::{Ports, ReuseCache};
+use products::GroupProducts;
 
 /// A sub-core: what its warps share.
 #[derive(Debug, warpshard_state::State)]
@@ -76,6 +78,7 @@ pub(super) struct ControlCore {
     subs: Box<[SubCore]>,
     warps: Box<[WarpControl; MAX_WARPS]>,
     instructions: Instructions,
+    products: GroupProducts,
     /// The load/store unit takes no instruction before.
     accepts_at: u64,
     /// The sub-core that offers first.
@@ -108,6 +111,7 @@ impl ControlCore {
             subs: (0..spec.schedulers).map(|_| sub()).collect(),
             warps: Box::new([WarpControl::NOBODY; MAX_WARPS]),
             instructions: Instructions::new(&spec.control, spec.schedulers as usize),
+            products: GroupProducts::new(spec.control.products),
             accepts_at: 0,
             turn: 0,
             barrier_at: 0,
@@ -129,14 +133,16 @@ impl ControlCore {
     }
 
     /// A kernel begins: no instruction of it is in the caches.
-    pub(super) fn enter_kernel(&mut self) {
-        self.instructions.clear();
+    pub(super) fn enter_kernel(&mut self, name: &str) {
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        self.instructions.clear(hash);
     }
 
     /// Memory instructions of `warps` are dropped: so is what their sub-cores remember of the warps.
     pub(super) fn squash(&mut self, warps: u64) {
         for warp in bits(warps) {
             self.warps[warp].incremented = 0;
+            self.products.forget(warp);
         }
         self.far_fences &= !warps;
         self.subs.iter_mut().for_each(|sub| sub.memory.squash(warps));
@@ -152,6 +158,7 @@ impl ControlCore {
             self.warps[warp] = WarpControl { ready_at: now + 1, age: core.warps.age[warp], ..WarpControl::NOBODY };
             let sub = warp % self.subs.len();
             self.subs[sub].reuse.forget(warp as u8);
+            self.products.forget(warp);
             if core.warps.fetchable & !core.warps.frozen & 1 << warp != 0 {
                 self.decode(warp, core, observers);
                 let (kernel, pc) = self.front(warp, core);

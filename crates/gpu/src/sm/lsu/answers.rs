@@ -119,10 +119,20 @@ impl Lsu {
         }
     }
 
-    /// Takes the first reply, if what it goes to is free.
+    /// Takes the further replies of a cycle, as long as what they go to is free.
+    #[inline(never)]
+    pub(super) fn take_more_replies(&mut self, core: &mut Core, observers: &mut Observers) {
+        for _ in 1..self.replies {
+            if !self.take_reply(core, observers) {
+                return;
+            }
+        }
+    }
+
+    /// Takes the first reply, if what it goes to is free; returns whether it did.
     #[inline]
-    pub(super) fn take_reply(&mut self, core: &mut Core, observers: &mut Observers) {
-        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return };
+    pub(super) fn take_reply(&mut self, core: &mut Core, observers: &mut Observers) -> bool {
+        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return false };
         let reply = Reply { addr, token, sectors };
         let taken = match Token::decode(token) {
             Token::Fetch { entry } => self.fill_l1(entry, &reply, core, observers),
@@ -131,6 +141,7 @@ impl Lsu {
         if taken {
             self.net.pop_response();
         }
+        taken
     }
 
     /// The same for a reply that is not for the L1; returns whether it was taken.
@@ -151,6 +162,7 @@ impl Lsu {
                 };
                 core.contexts_moved |= contexts.answered(warp, reply.sectors);
             }
+            Token::Bulk { place } => self.answer_bulk(place, reply.sectors, core),
             Token::OwnPage => self.slices.learn_own(reply.addr),
             Token::PastL1 { .. } if self.bypassed.is_some() => return false,
             Token::PastL1 { load, lanes } => {

@@ -29,6 +29,8 @@ pub(super) enum Hold {
     Network,
     /// The texture cache has no room.
     Texture,
+    /// As many bulk copies are under way as can be.
+    Bulk,
 }
 
 /// What waits in a cycle that is stepped, or in each cycle of a span that is not.
@@ -97,7 +99,8 @@ impl Lsu {
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
         let contexts = self.contexts.as_ref().map_or(Cycle::NEVER, |contexts| contexts.next_event(now, self.net.can_send()));
-        entry.min(reply).min(elsewhere).min(l1).min(contexts).min(self.loads.next_returned()).max(now)
+        let beside = self.beside.as_ref().map_or(u64::MAX, |beside| beside.next_event(now.0, self.net.can_send()));
+        entry.min(reply).min(elsewhere).min(l1).min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
     }
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
@@ -115,8 +118,9 @@ impl Lsu {
     pub(super) fn hold(&self, now: Cycle) -> Option<Hold> {
         let entry = self.entry.as_ref()?;
         match entry.work {
-            Work::SharedLoad | Work::SharedStore if entry.leaves > now => Some(Hold::Conflicts),
-            Work::SharedLoad => (self.shared_pipe.len() as u64 == self.shared_latency).then_some(Hold::SharedPipe),
+            Work::SharedLoad | Work::SharedStore | Work::Barrier if entry.leaves > now => Some(Hold::Conflicts),
+            Work::Bulk => self.bulk_is_full().then_some(Hold::Bulk),
+            Work::SharedLoad | Work::Barrier => (self.shared_pipe.len() as u64 == self.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
                 if self.bank != 0 || self.accesses.is_empty() {
@@ -170,7 +174,7 @@ impl Lsu {
         counters.l1_retries += cycles * u64::from(self.waits.retries);
         counters.network_full_cycles += cycles * u64::from(self.waits.requests);
         match self.waits.hold {
-            None | Some(Hold::SharedPipe) => return,
+            None | Some(Hold::SharedPipe | Hold::Bulk) => return,
             // The last cycle of the conflicts may be followed by cycles in which the next pipe is full.
             Some(Hold::Conflicts) => {
                 let leaves = self.entry.as_ref().map_or(until, |entry| entry.leaves);

@@ -4,7 +4,7 @@ use warpshard_base::{Addr, LINE_BYTES};
 use warpshard_config::machine::SystemLoads;
 use warpshard_mem::cache;
 use warpshard_protocol::MemOp;
-use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
+use warpshard_workload::{Beside, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
 use super::super::core::{Core, NOBODY};
@@ -48,6 +48,8 @@ impl Lsu {
                 MemSpace::Texture if self.texture.is_some() => self.enter_texture(issued, &mem, &mut entry, core),
                 space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry, core),
             }
+        } else if code.control.beside != Beside::Nothing {
+            self.enter_beside(issued, &code, &mut entry, core);
         }
         let space = core.ctas.windows(core.warps.cta[warp]).space;
         if space != 0 {

@@ -6,6 +6,7 @@
 //! L1 sends a request and looks up the access at the end of its pipe, the instruction makes accesses, the next one enters.
 
 mod answers;
+mod beside;
 mod blocked;
 mod contexts;
 mod entry;
@@ -22,7 +23,7 @@ use std::collections::VecDeque;
 use std::hint::select_unpredictable;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
-use warpshard_config::machine::{Machine, Switch};
+use warpshard_config::machine::{CoreStyle, Machine, Switch};
 use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, NearSlices, Outbox};
 use warpshard_stats::CounterVisitor;
 use warpshard_workload::KernelInfo;
@@ -37,6 +38,7 @@ use super::operands::Operands;
 use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
+use beside::Beside;
 use blocked::Waits;
 use contexts::{Contexts, Part};
 use loads::Loads;
@@ -53,6 +55,10 @@ enum Work {
     Load(u16),
     /// Global or local memory.
     Store,
+    /// A barrier in shared memory.
+    Barrier,
+    /// Begins a bulk copy.
+    Bulk,
     /// Leaves in the next cycle and releases its register.
     Nothing,
 }
@@ -129,8 +135,12 @@ pub(super) struct Lsu {
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
     ccache: Option<Box<SimpleTags>>,
+    /// Replies that are taken in a cycle.
+    replies: u32,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,
+    /// Barriers in shared memory and bulk copies, where the core has control words.
+    beside: Option<Box<Beside>>,
     waits: Waits,
     /// The cycle from which on what the unit waits for is not counted.
     uncounted: Cycle,
@@ -160,7 +170,9 @@ impl Lsu {
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
+            replies: spec.lsu.replies.max(1),
             contexts: (machine.gpu.dispatch.switch == Switch::Traffic).then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
+            beside: (spec.style == CoreStyle::ControlWords).then(|| Box::new(Beside::new(&spec.control))),
             waits: Waits::default(),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
@@ -218,7 +230,8 @@ impl Lsu {
         };
         let l1 = self.l1.as_ref().map_or_else(|| "no L1".to_owned(), L1::describe);
         let texture = self.texture.as_ref().map_or_else(String::new, |texture| format!(", {}", texture.describe()));
-        format!("load/store unit: {entry}, {l1}{texture}")
+        let beside = self.beside.as_ref().map_or_else(String::new, |beside| format!(", {}", beside.describe()));
+        format!("load/store unit: {entry}, {l1}{texture}{beside}")
     }
 
     /// As [`Loads::count`].
@@ -239,10 +252,10 @@ impl Lsu {
         if !self.net.is_due(core.now) {
             return;
         }
-        let (news, ejected) = self.net.receive(core.now, out);
+        let (news, ejected, more) = self.net.receive(core.now, out);
         self.look_at(select_unpredictable(news, core.now, Cycle::NEVER));
         if let Some(token) = ejected {
-            core.counters.sm.packets_received += 1;
+            core.counters.sm.packets_received += 1 + more;
             self.expect_data(token);
         }
     }
@@ -279,7 +292,9 @@ impl Lsu {
         if self.answer.is_none() {
             self.choose_answer(core);
         }
-        self.take_reply(core, observers);
+        if self.take_reply(core, observers) && self.replies > 1 {
+            self.take_more_replies(core, observers);
+        }
         if self.texture.is_some() {
             self.texture_cycle(core, out);
         }
@@ -292,6 +307,9 @@ impl Lsu {
         }
         if self.contexts.is_some() {
             self.context_cycle(core, out);
+        }
+        if self.beside.as_ref().is_some_and(|beside| beside.next_event(core.now.0, true) <= core.now.0) {
+            self.cycle_beside(core, out);
         }
         if self.entry.is_none()
             && let Some(inst) = operands.take_oldest(UnitKind::Mem)

@@ -20,10 +20,11 @@ impl Lsu {
         let shared = self.shared_pipe.iter().map(|(_, answer)| answer.warp);
         let answered = if let Some(Answer::Shared(answer)) = &self.answer { Some(answer.warp) } else { None };
         let entry = self.entry.iter().filter(|entry| match entry.work {
-            Work::SharedLoad | Work::SharedStore | Work::Nothing => true,
+            Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Bulk | Work::Nothing => true,
             Work::Load(_) | Work::Store => is_in(warps, entry.warp) && !may(entry.warp, entry.left),
         });
         shared.chain(answered).chain(entry.map(|entry| entry.warp)).any(|warp| is_in(warps, warp))
+            || self.beside.as_ref().is_some_and(|beside| beside.holds(warps))
             || self.loads.of_warps(warps).any(|load| load.atomic || !may(load.warp, load.left))
     }
 
@@ -33,6 +34,9 @@ impl Lsu {
         self.wake(core.now.after(1), core);
         self.loads.of_warps(warps).for_each(|load| squashed(load.warp, load.left));
         self.loads.squash(warps);
+        if let Some(beside) = &mut self.beside {
+            beside.squash(warps);
+        }
         for answer in self.shared_pipe.iter_mut().map(|(_, answer)| answer).filter(|answer| is_in(warps, answer.warp)) {
             (answer.warp, answer.dst, answer.atomic_lanes) = (NOBODY, NO_REGISTER, 0);
         }

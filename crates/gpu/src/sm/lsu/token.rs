@@ -41,6 +41,11 @@ pub(in crate::sm) enum Token {
         /// The first warp of the CTA.
         warp: u8,
     },
+    /// A part of a bulk copy.
+    Bulk {
+        /// Its place among those under way, or that of a tensor map.
+        place: u8,
+    },
     /// Nothing that was asked for: the hub tells that a page lies on this GPU.
     OwnPage,
 }
@@ -48,12 +53,13 @@ pub(in crate::sm) enum Token {
 const FETCH: u32 = 0;
 const STORE: u32 = 1;
 const PAST_L1: u32 = 2;
-/// Of lines, with a further bit for those of textures and for those of contexts.
+/// Of lines, with a further bit for those of textures, of contexts and of bulk copies.
 const LINE: u32 = 3;
 const KIND: u32 = 30;
 const OF_TEXTURE: u32 = 1 << 29;
 const OF_CONTEXT: u32 = 1 << 28;
 const OF_PAGE: u32 = 1 << 27;
+const OF_BULK: u32 = 1 << 26;
 const _: () = assert!(OWN_PAGE == LINE << KIND | OF_PAGE);
 /// Where the generation of a store begins.
 const GENERATION: u32 = 8;
@@ -71,6 +77,7 @@ impl Token {
             Self::WriteBack => LINE << KIND,
             Self::Texture { place } => LINE << KIND | OF_TEXTURE | u32::from(place),
             Self::Context { warp } => LINE << KIND | OF_CONTEXT | u32::from(warp),
+            Self::Bulk { place } => LINE << KIND | OF_BULK | u32::from(place),
             Self::OwnPage => OWN_PAGE,
         }
     }
@@ -85,6 +92,7 @@ impl Token {
             _ if bits & OF_TEXTURE != 0 => Self::Texture { place: bits as u16 },
             _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
             _ if bits & OF_PAGE != 0 => Self::OwnPage,
+            _ if bits & OF_BULK != 0 => Self::Bulk { place: bits as u8 },
             _ => Self::WriteBack,
         }
     }
@@ -109,7 +117,13 @@ mod tests {
             let of_lanes = [0, 1, 32].map(|lanes| Token::PastL1 { load: number, lanes });
             let [warp, generation] = number.to_be_bytes();
             let store = Token::Store { warp, generation };
-            let others = [Token::Fetch { entry: number }, store, Token::Texture { place: number }, Token::Context { warp }];
+            let others = [
+                Token::Fetch { entry: number },
+                store,
+                Token::Texture { place: number },
+                Token::Context { warp },
+                Token::Bulk { place: warp },
+            ];
             of_lanes.into_iter().chain(others)
         });
         let all: Vec<Token> = all.chain([Token::WriteBack, Token::OwnPage]).collect();

@@ -39,6 +39,8 @@ impl Lsu {
                 }
                 core.instruction_done(warp);
             }
+            Work::Barrier => self.leave_to_barriers(&entry, core),
+            Work::Bulk => self.leave_to_bulk(&entry, core),
             Work::SharedStore | Work::Load(_) | Work::Store => core.instruction_done(warp),
         }
         self.entry = None;

@@ -2,7 +2,7 @@
 
 use warpshard_config::Override;
 use warpshard_config::machine::{ControlCore, CoreStyle, WarpOrder};
-use warpshard_workload::Pipe;
+use warpshard_workload::{Beside, Pipe};
 
 use super::*;
 use crate::test_machine::test_machine;
@@ -12,7 +12,7 @@ pub(super) fn machine() -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
     (sm.style, sm.order) = (CoreStyle::ControlWords, WarpOrder::Gty);
-    sm.control = ControlCore { fetch_latency: [1; 2], fetch_interval: [1; 2], redirect: 1, ..sm.control };
+    sm.control = ControlCore { fetch_latency: [1; 3], fetch_interval: [1; 2], redirect: 1, ..sm.control };
     machine
 }
 
@@ -134,9 +134,14 @@ fn a_fence_stands_for_the_time_of_its_scope() {
 #[test]
 fn the_counter_of_a_group_of_copies_falls_with_the_last() {
     let mut program = Program::new(1);
-    let copy =
-        StaticInst { control: Control { copies: 1, ..words(1, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2]) };
-    let group = StaticInst { control: Control { copies: 2, counters: 0x70, ..words(2, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let copy = StaticInst {
+        control: Control { beside: Beside::Copy, ..words(1, Pipe::Alu) },
+        ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
+    };
+    let group = StaticInst {
+        control: Control { beside: Beside::CopyGroup, counters: 0x70, ..words(2, Pipe::Alu) },
+        ..op(OpClass::Alu, NO_REGISTER, &[])
+    };
     program.access(0, copy, LaneMask::FULL, &lanes(0x10_0000, 4));
     program.all(group);
     program.all(alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) }));

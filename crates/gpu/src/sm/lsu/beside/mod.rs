@@ -1,0 +1,227 @@
+//! What memory instructions start beside the load/store unit since Hopper: operations on barriers in shared memory, and bulk copies.
+//!
+//! Such an instruction passes the unit in order, as an access to shared memory does; what it starts goes on here. A barrier's wait and the end of
+//! a group of bulk stores are answered when they are over.
+
+mod barriers;
+mod bulk;
+
+use std::collections::VecDeque;
+
+use warpshard_base::SectorMask;
+use warpshard_config::machine::ControlCore as Spec;
+use warpshard_protocol::Outbox;
+use warpshard_workload::{BarrierAccess, BarrierOp, Beside as What, BulkCopy, NO_REGISTER, StaticInst};
+
+use super::super::core::{Core, is_in};
+use super::super::operands::IssuedInst;
+use super::token::Token;
+use super::{Entry, Lsu, SharedAnswer, Work, answers};
+use barriers::Barriers;
+use bulk::{BulkUnit, Request};
+
+/// A group of bulk stores whose end an instruction waits for.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct Group {
+    warp: u8,
+    dst: u16,
+    /// The number of its last store.
+    last: u64,
+}
+
+/// An operation on barriers that has left the unit and is not done.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Passing {
+    at: u64,
+    cta: u8,
+    answer: SharedAnswer,
+    accesses: Vec<[u32; 4]>,
+}
+
+/// What is under way beside the load/store unit.
+#[derive(Debug, warpshard_state::State)]
+pub(super) struct Beside {
+    barriers: Barriers,
+    bulk: BulkUnit,
+    groups: Vec<Group>,
+    passing: VecDeque<Passing>,
+    /// Of an operation on barriers: how long it takes, and how long it occupies the unit.
+    latency: u64,
+    interval: u64,
+    /// What the instruction in the unit does to barriers.
+    entering: Vec<[u32; 4]>,
+    copy: Option<BulkCopy>,
+}
+
+impl Beside {
+    pub(super) fn new(spec: &Spec) -> Self {
+        Self {
+            barriers: Barriers::default(),
+            bulk: BulkUnit::new(spec.bulk),
+            groups: Vec::new(),
+            passing: VecDeque::new(),
+            latency: spec.mbarrier_latency.into(),
+            interval: spec.mbarrier_interval.into(),
+            entering: Vec::new(),
+            copy: None,
+        }
+    }
+
+    /// The first cycle at or after `now` in which it does something.
+    pub(super) fn next_event(&self, now: u64, can_send: bool) -> u64 {
+        let passing = self.passing.front().map_or(u64::MAX, |passing| passing.at.max(now));
+        self.bulk.next_event(now, can_send).min(passing)
+    }
+
+    /// Whether something of `warps` is under way.
+    pub(super) fn holds(&self, warps: u64) -> bool {
+        self.passing.iter().any(|passing| is_in(warps, passing.answer.warp)) || self.barriers.holds(warps) || self.bulk.holds(warps)
+    }
+
+    /// Nobody of `warps` waits any more.
+    pub(super) fn squash(&mut self, warps: u64) {
+        self.barriers.squash(warps);
+        self.passing.retain(|passing| !is_in(warps, passing.answer.warp));
+        self.groups.retain(|group| warps >> group.warp & 1 == 0);
+    }
+
+    /// For reports of a standstill.
+    pub(super) fn describe(&self) -> String {
+        let mut lines = vec![self.bulk.describe()];
+        self.barriers.describe(&mut lines);
+        lines.join("; ")
+    }
+}
+
+impl Lsu {
+    /// An instruction enters that starts something beside the unit.
+    pub(super) fn enter_beside(&mut self, issued: &IssuedInst, code: &StaticInst, entry: &mut Entry, core: &mut Core) {
+        let Some(beside) = &mut self.beside else { return };
+        let warp = usize::from(issued.warp);
+        let payload = core.warps.stream(warp).payload(&issued.inst);
+        match code.control.beside {
+            What::Barrier => {
+                beside.entering.clear();
+                beside.entering.extend(payload.as_chunks::<{ BarrierAccess::WORDS }>().0);
+                entry.work = Work::Barrier;
+                entry.leaves = core.now.after(beside.entering.len().max(1) as u64 * beside.interval);
+            }
+            What::Bulk => {
+                beside.copy = BulkCopy::of(payload);
+                entry.work = Work::Bulk;
+            }
+            What::BulkGroup
+                if issued.dst != NO_REGISTER
+                    && let Some(last) = beside.bulk.last_store(issued.warp) =>
+            {
+                beside.groups.push(Group { warp: issued.warp, dst: issued.dst, last });
+                // One more instruction of the warp is under way until the group ends.
+                core.warps.in_pipe[warp] += 1;
+                entry.dst = NO_REGISTER;
+            }
+            _ => {}
+        }
+    }
+
+    /// The instruction in the unit goes on to the barriers.
+    pub(super) fn leave_to_barriers(&mut self, entry: &Entry, core: &Core) {
+        let Some(beside) = &mut self.beside else { return };
+        let answer = SharedAnswer { warp: entry.warp, bank: entry.bank, dst: entry.dst, atomic_lanes: 0 };
+        let cta = core.warps.cta[usize::from(entry.warp)];
+        let accesses = std::mem::take(&mut beside.entering);
+        beside.passing.push_back(Passing { at: core.now.0 + beside.latency, cta, answer, accesses });
+    }
+
+    /// Does to barriers what an operation says, and answers it unless it waits.
+    fn apply(&mut self, passing: &Passing, core: &mut Core) {
+        let Some(beside) = &mut self.beside else { return };
+        let Passing { cta, answer, .. } = *passing;
+        let accesses: Vec<BarrierAccess> = BarrierAccess::of(passing.accesses.as_flattened()).collect();
+        let mut ended = false;
+        for access in &accesses {
+            ended |= beside.barriers.apply(cta, *access);
+        }
+        let phases = beside.barriers.incomplete(cta, &accesses);
+        if !phases.is_empty() {
+            beside.barriers.wait(cta, phases, answer);
+        } else if answer.dst == NO_REGISTER && !accesses.iter().any(|access| matches!(access.op, BarrierOp::Wait(_))) {
+            core.instruction_done(usize::from(answer.warp));
+        } else {
+            self.answer_shared(answer, core);
+        }
+        if ended {
+            self.end_waits(core);
+        }
+    }
+
+    /// Begins the bulk copy of the instruction in the unit.
+    pub(super) fn leave_to_bulk(&mut self, entry: &Entry, core: &mut Core) {
+        let warp = usize::from(entry.warp);
+        if let Some(beside) = &mut self.beside
+            && let Some(copy) = beside.copy.take()
+        {
+            let cta = core.warps.cta[warp];
+            let (kernel, space) = (core.kernel_of(warp), core.ctas.windows(cta).space);
+            beside.bulk.begin(copy, (cta, entry.warp), (kernel, space), core.now.0);
+        }
+        if entry.dst != NO_REGISTER {
+            core.register_ready(warp, entry.dst);
+        }
+        core.instruction_done(warp);
+    }
+
+    /// Whether the bulk copy in the unit finds no room.
+    pub(super) fn bulk_is_full(&self) -> bool {
+        self.beside.as_ref().is_some_and(|beside| !beside.bulk.has_room())
+    }
+
+    /// An answer goes through the pipe of shared memory.
+    fn answer_shared(&mut self, answer: SharedAnswer, core: &Core) {
+        self.elsewhere |= 1 << answers::SHARED;
+        self.shared_pipe.push_back((core.now.after(self.shared_latency), answer));
+    }
+
+    /// Waits that are over are answered.
+    fn end_waits(&mut self, core: &Core) {
+        while let Some(answer) = self.beside.as_mut().and_then(|beside| beside.barriers.next_over()) {
+            self.answer_shared(answer, core);
+        }
+    }
+
+    /// One cycle beside the unit: barriers change, requests of bulk copies leave, and copies that are complete count at their barriers.
+    #[inline(never)]
+    pub(super) fn cycle_beside(&mut self, core: &mut Core, out: &mut Outbox) {
+        let now = core.now.0;
+        while let Some(passing) = self.beside.as_mut().and_then(|unit| unit.passing.pop_front_if(|passing| passing.at <= now)) {
+            self.apply(&passing, core);
+        }
+        while self.net.can_send()
+            && let Some(Request { addr, sectors, words, op, place, kernel }) =
+                self.beside.as_mut().and_then(|unit| unit.bulk.next_request(now))
+        {
+            let token = place.map_or(Token::WriteBack, |place| Token::Bulk { place });
+            self.send(addr, sectors, words, op, token, kernel, core, out);
+        }
+        while let Some(copy) = self.beside.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
+            let Some(beside) = &mut self.beside else { return };
+            match copy.barrier {
+                Some(barrier) if beside.barriers.complete(copy.cta, barrier, copy.bytes) => self.end_waits(core),
+                Some(_) => {}
+                None => {
+                    let over = |group: &mut Group| group.warp == copy.warp && group.last <= copy.number;
+                    for Group { warp, dst, .. } in beside.groups.extract_if(.., over) {
+                        core.register_ready(usize::from(warp), dst);
+                        core.instruction_done(usize::from(warp));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer to a request of a bulk copy came.
+    pub(super) fn answer_bulk(&mut self, place: u8, sectors: SectorMask, core: &Core) {
+        if let Some(beside) = &mut self.beside {
+            beside.bulk.answered(place, sectors, core.now.0);
+        }
+    }
+}
