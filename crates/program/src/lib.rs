@@ -27,6 +27,7 @@ mod schema;
 mod statics;
 mod summary;
 mod tensor_map;
+mod triton;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -42,6 +43,7 @@ use schema::{Contents, Tolerance};
 pub use device::{Argument, Device};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};
+pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
 pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 
 /// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
