@@ -40,9 +40,10 @@ use warpshard_workload::{Code, MemKind, OpClass, PeerCopy, StaticInst, Workload}
 use contents::Element;
 use schema::{Contents, Tolerance};
 
-pub use device::{Argument, Device};
+pub use device::{Argument, Device, LaunchShape};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};
+pub use tensor_map::TensorShape;
 pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
 pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 
