@@ -51,7 +51,10 @@ fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
     let text = triton_launch_file(meta, listing).map_err(|error| Failure::new(Exit::Workload, error))?;
     let file = listing.with_extension("toml");
     if fs::read_to_string(&file).is_ok_and(|before| !is_triton_launch_file(&before)) {
-        let what = format!("{} is there already, and this program did not make it; move it, or choose another name with compile --out", file.display());
+        let what = format!(
+            "{} is there already, and this program did not make it; move it, or choose another name with compile --out",
+            file.display()
+        );
         return Err(Failure::new(Exit::Output, what));
     }
     output::file(&file, text.as_bytes())?;

@@ -243,7 +243,8 @@ impl Device {
         let (index, span) = self.memory.span(address, 1).map_err(|fault| self.outside(fault, 1))?;
         let room = self.memory.allocations()[index].bytes.len() - span.start;
         let map = TensorMap::of(shape, address, room as i64);
-        let map = map.map_err(|(key, what, found, expected)| self.bad(format!("tensor map, {key}: {what}")).found(found).expected(expected))?;
+        let map =
+            map.map_err(|(key, what, found, expected)| self.bad(format!("tensor map, {key}: {what}")).found(found).expected(expected))?;
         Ok(map.encode())
     }
 

@@ -43,9 +43,9 @@ use schema::{Contents, Tolerance};
 pub use device::{Argument, Device, LaunchShape};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};
+pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 pub use tensor_map::TensorShape;
 pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
-pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 
 /// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
 pub const COMPILER: &str = include_str!("compile.py");

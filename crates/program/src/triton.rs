@@ -57,16 +57,8 @@ struct Descriptor {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Argument {
-    Tensor {
-        tensor: Vec<u64>,
-        stride: Option<Vec<u64>>,
-        r#type: String,
-    },
-    Descriptor {
-        descriptor: Vec<u64>,
-        strides: Vec<u64>,
-        r#type: String,
-    },
+    Tensor { tensor: Vec<u64>, stride: Option<Vec<u64>>, r#type: String },
+    Descriptor { descriptor: Vec<u64>, strides: Vec<u64>, r#type: String },
     Truth(bool),
     Integer(i64),
     Number(f64),
@@ -115,7 +107,9 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
     let module = Module::load(listing)?;
     let [kernel] = module.kernels.as_slice() else {
         let names = listed(module.kernels.iter().map(|kernel| kernel.name.as_str()));
-        return Err(ProgramError::new(listing, 0, "the listing is not of one kernel").found(names).expected("one kernel, as Triton compiles it"));
+        return Err(ProgramError::new(listing, 0, "the listing is not of one kernel")
+            .found(names)
+            .expected("one kernel, as Triton compiles it"));
     };
     let bad = |what: String| ProgramError::new(meta, 0, what);
     for (name, sizes) in [("grid", &facts.grid), ("block", &facts.block)] {
@@ -146,7 +140,9 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
         };
         let own = kind.rsplit('.').next().unwrap_or_default();
         let Some((_, element, bytes)) = TYPES.iter().find(|(known, ..)| *known == own) else {
-            return Err(bad(format!("`{name}` is of an unknown type")).found(kind).expected(listed(TYPES.iter().map(|(known, ..)| *known))));
+            return Err(bad(format!("`{name}` is of an unknown type"))
+                .found(kind)
+                .expected(listed(TYPES.iter().map(|(known, ..)| *known))));
         };
         if strides.is_some_and(|strides| strides.len() != sizes.len()) {
             return Err(bad(format!("`{name}` has not as many strides as sizes")));
@@ -173,12 +169,18 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
             continue;
         };
         let Some(Descriptor { block_size, swizzle }) = descriptors.next() else {
-            return Err(bad(format!("metadata.tensordesc_meta has no row for `{name}`")).expected("a row for each descriptor, in their order"));
+            return Err(
+                bad(format!("metadata.tensordesc_meta has no row for `{name}`")).expected("a row for each descriptor, in their order")
+            );
         };
         let swizzle = match swizzle {
             0 => String::new(),
             1..=3 => format!(", swizzle = {}", 16 << swizzle),
-            _ => return Err(bad(format!("metadata.tensordesc_meta: `{name}` has an unknown swizzle")).found(swizzle.to_string()).expected("0 to 3")),
+            _ => {
+                return Err(bad(format!("metadata.tensordesc_meta: `{name}` has an unknown swizzle"))
+                    .found(swizzle.to_string())
+                    .expected("0 to 3"));
+            }
         };
         // A map's fastest dimension comes first; a descriptor is passed as its map, and then the sizes and strides that the map has.
         let reversed = |numbers: &[u64]| numbers.iter().rev().copied().collect::<Vec<u64>>();
@@ -193,7 +195,8 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
     for (name, size) in [("scratch", facts.metadata.global_scratch_size), ("profile", facts.metadata.profile_scratch_size)] {
         if arguments.len() < kernel.parameters.len() {
             if size > 0 {
-                let _ = writeln!(buffers, "{name} = {{ type = \"u8\", count = {}, contents = {{ constant = 0 }} }}", size.saturating_mul(ctas));
+                let _ =
+                    writeln!(buffers, "{name} = {{ type = \"u8\", count = {}, contents = {{ constant = 0 }} }}", size.saturating_mul(ctas));
             }
             arguments.push(if size > 0 { format!("\"&{name}\"") } else { "0".into() });
         }
@@ -258,12 +261,15 @@ mod tests {
     }
 
     fn meta(arguments: &str) -> String {
-        format!(r#"{{"grid": [4, 1, 1], "block": [128, 1, 1], "arguments": {arguments}, "metadata": {{"arch": "sm90", "shared": 64, "more": []}}}}"#)
+        format!(
+            r#"{{"grid": [4, 1, 1], "block": [128, 1, 1], "arguments": {arguments}, "metadata": {{"arch": "sm90", "shared": 64, "more": []}}}}"#
+        )
     }
 
     #[test]
     fn a_launch_file_has_what_the_json_says() {
-        let text = made(&meta(r#"[["x", {"tensor": [4, 8], "stride": [16, 1], "type": "torch.bfloat16"}], ["n", 32], ["eps", 1e-5]]"#)).unwrap();
+        let text =
+            made(&meta(r#"[["x", {"tensor": [4, 8], "stride": [16, 1], "type": "torch.bfloat16"}], ["n", 32], ["eps", 1e-5]]"#)).unwrap();
         assert!(is_triton_launch_file(&text));
         for part in ["x = { type = \"bf16\", count = 56", "grid = [4, 1, 1]", "shared = 64", "arguments = [\"&x\", 32, 1e-5, 0, 0]"] {
             assert!(text.contains(part), "{part} in {text}");

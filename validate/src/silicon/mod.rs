@@ -62,7 +62,12 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput::new("silicon", format!("launches of programs on {machine}, compared with an H100"));
     for (timing, taken) in timings.iter().zip(&taken) {
         if let Some(refused) = &taken.refused {
-            output.note(format!("{} ({}) is left out, since a run refuses it: {}", timing.program, timing.set, refused.replace('\n', "; ")));
+            output.note(format!(
+                "{} ({}) is left out, since a run refuses it: {}",
+                timing.program,
+                timing.set,
+                refused.replace('\n', "; ")
+            ));
         }
     }
     let (cold, sequence) = compare(&rows, &timings, taken, overhead)?;
