@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 
-use warpshard::program::{Argument, COMPILER, Device as Model};
+use warpshard::program::{Argument, COMPILER, Device as Model, LaunchShape, TensorShape};
 use warpshard::workload::Workload;
 
 use crate::errors::raise_kernel;
@@ -133,16 +133,34 @@ impl Device {
         copy.map(|copy| PyBytes::new(py, &copy)).map_err(|error| raise_kernel(&error))
     }
 
-    /// Executes a kernel; its warp instructions and their active lanes. `shape` is grid, block and dynamic shared memory.
+    /// The map of a tensor at an address: its 128 bytes. `places` are sizes, strides in bytes, box and steps, the fastest dimension first.
+    fn tensor_map<'py>(
+        &self,
+        py: Python<'py>,
+        address: u64,
+        kind: String,
+        places: (Vec<i64>, Vec<i64>, Vec<i64>, Vec<i64>),
+        swizzle: Option<u32>,
+        nan: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (sizes, strides, extents, steps) = places;
+        let shape = TensorShape { kind, sizes, strides, extents, steps, swizzle, nan };
+        let map = self.with(py, |model| model.tensor_map(address, &shape));
+        map.map(|map| PyBytes::new(py, &map)).map_err(|error| raise_kernel(&error))
+    }
+
+    /// Executes a kernel; its warp instructions and their active lanes. `shape` is grid, block and dynamic shared memory, `together` the CTAs of a
+    /// cluster (none where it is empty) and whether the launch is cooperative.
     fn launch(
         &self,
         py: Python<'_>,
         kernel: (usize, String),
         shape: (Vec<i64>, Vec<i64>, i64),
+        together: (Vec<i64>, bool),
         arguments: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let arguments = arguments.iter().map(argument).collect::<PyResult<Vec<_>>>()?;
-        let ((module, name), (grid, block, shared)) = (kernel, shape);
+        let ((module, name), (grid, block, shared), (cluster, cooperative)) = (kernel, shape, together);
         let (mut signal, mut looked) = (None, Instant::now());
         let mut keep_going = || {
             // Not more often, since the interpreter's lock may have to be waited for.
@@ -153,7 +171,8 @@ impl Device {
             signal = Python::attach(|py| py.check_signals()).err();
             signal.is_none()
         };
-        let done = self.with(py, |model| model.launch((module, &name), (&grid, &block, shared), &arguments, &mut keep_going));
+        let shape = LaunchShape { grid: &grid, block: &block, shared, cluster: &cluster, cooperative };
+        let done = self.with(py, |model| model.launch((module, &name), &shape, &arguments, &mut keep_going));
         match signal {
             Some(raised) => Err(raised),
             None => done.map_err(|error| raise_kernel(&error)),

@@ -279,3 +279,26 @@ def test_code_is_compiled_for_what_the_machine_executes(machine, arch):
     assert ws.Device(machine).arch == arch
     assert ws.Device(ws.Machine(machine, {"gpu.compute_capability": "9.0"})).arch == "sm_90"
     assert ws.Device(machine, "sm_80").arch == "sm_80"
+
+
+def test_tensor_maps_clusters_and_cooperative_launches_are_those_of_the_hardware(repository):
+    device = ws.Device("h100")
+    module = device.load(repository / "programs/triton/matmultma-2048-w8s3.sm_90.sass")
+    # One tile: products of 64 ones. bfloats are uint16 here.
+    one, rows, depth = 0x3F80, 128, 64
+    a, b = (device.array(np.full(shape, one, np.uint16)) for shape in ((rows, depth), (depth, rows)))
+    c = device.zeros((rows, rows), np.uint16)
+    arguments = []
+    for array, box in ((a, (128, 64)), (b, (64, 64)), (c, (128, 64))):
+        arguments += [device.tensor_map(array, box, type="bf16", swizzle=128), *array.shape, array.shape[1], 1]
+    arguments += [rows, rows, depth, 0, 0]
+    module.matmul_tma.shape(1, 256, 98328)(*arguments)
+    assert (c.get() == 0x4280).all()
+    with pytest.raises(ws.KernelError, match="does not divide the grid"):
+        module.matmul_tma.shape(1, 256, 98328, cluster=2)(*arguments)
+    with pytest.raises(ws.KernelError, match="its rows do not fit"):
+        device.tensor_map(a, (128, 128), type="bf16", swizzle=128)
+    with pytest.raises(TypeError, match="no type for bool"):
+        device.tensor_map(device.zeros((16, 16), np.bool_), (16, 16))
+    with pytest.raises(ws.KernelError, match="at most 4096"):
+        module.matmul_tma.shape(5000, 256, 98328, cooperative=True)(*arguments)

@@ -27,7 +27,30 @@ def softmax(x, out, columns, BLOCK: tl.constexpr):
     tl.store(out + row * columns + at, powers / tl.sum(powers, axis=0), mask=at < columns)
 
 
-@pytest.mark.parametrize("arch", ["sm_70", "sm_80"])
+@triton.jit
+def matmul(a, b, c, k, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of a product; b is DEPTH x BLOCK at a time."""
+    rows, columns, depth = tl.arange(0, BLOCK), tl.arange(0, BLOCK), tl.arange(0, DEPTH)
+    sums = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for start in range(0, k, DEPTH):
+        x = tl.load(a + rows[:, None] * k + start + depth[None, :])
+        y = tl.load(b + (start + depth)[:, None] * BLOCK + columns[None, :])
+        sums = tl.dot(x, y, sums)
+    tl.store(c + rows[:, None] * BLOCK + columns[None, :], sums)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_a_product_uses_the_matrix_unit_and_agrees(arch):
+    device = ws.Device("h100", arch)
+    random = np.random.default_rng(4)
+    a, b = (random.standard_normal(shape, np.float32).astype(np.float16) for shape in ((64, 128), (128, 64)))
+    out = device.zeros((64, 64))
+    done = ws.triton.kernel(device, matmul)[1,](device.array(a), device.array(b), out, 128, BLOCK=64, DEPTH=64)
+    assert np.allclose(out.get(), a.astype(np.float32) @ b.astype(np.float32), rtol=1e-4, atol=1e-3)
+    assert done.warp_instructions > 0
+
+
+@pytest.mark.parametrize("arch", ["sm_70", "sm_80", "sm_90"])
 def test_a_sum_is_that_of_numpy(arch):
     device = ws.Device("v100", arch)
     n = 5000

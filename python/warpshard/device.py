@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,8 +116,24 @@ def _contiguous(values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> np
     return made
 
 
+# Types of elements in tensor maps, by NumPy's names.
+_TENSOR_TYPES = {
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "int32": "i32",
+    "uint64": "u64",
+    "int64": "i64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+}
+
+
 class Kernel:
-    """A kernel of a module: `kernel[grid, block](...)`, or `kernel[grid, block, shared](...)` with dynamic shared memory in bytes."""
+    """A kernel of a module: `kernel[grid, block](...)`, or `kernel[grid, block, shared](...)` with dynamic shared memory in bytes. `shape` gives
+    clusters and cooperative launches."""
 
     def __init__(self, module: Module, name: str, shared: int, registers: int, sizes: list[int], kinds: list[Kind] | None) -> None:
         self.module = module
@@ -135,7 +151,18 @@ class Kernel:
         if not isinstance(shape, tuple) or not 2 <= len(shape) <= 3:
             raise TypeError("kernel[grid, block] or kernel[grid, block, shared], each of grid and block a number or up to three")
         grid, block, *shared = shape
-        return _Launch(self, _extent(grid, "grid"), _extent(block, "block"), int(shared[0]) if shared else 0)
+        return self.shape(grid, block, int(shared[0]) if shared else 0)
+
+    def shape(
+        self, grid: Extent, block: Extent, shared: int = 0, *, cluster: Extent | None = None, cooperative: bool = False
+    ) -> Callable[..., Launched]:
+        """The kernel with the shape of a launch, to be called with its arguments: `kernel.shape(8, 256, cluster=2)(x, y)`.
+
+        cluster: CTAs of a cluster; a kernel that was compiled for a size needs none.
+        cooperative: CTAs may wait for each other, as `this_grid().sync()` does.
+        """
+        clusters = [] if cluster is None else _extent(cluster, "cluster")
+        return _Launch(self, (_extent(grid, "grid"), _extent(block, "block"), shared), (clusters, cooperative))
 
     def _argument(self, number: int, value: Any) -> Any:
         kind, size = (self._kinds[number], self.sizes[number]) if number < len(self.sizes) else (None, 0)
@@ -170,8 +197,8 @@ class Kernel:
 class _Launch:
     """A kernel with the shape of a launch; calling it executes the kernel."""
 
-    def __init__(self, kernel: Kernel, grid: list[int], block: list[int], shared: int) -> None:
-        self._kernel, self._grid, self._block, self._shared = kernel, grid, block, shared
+    def __init__(self, kernel: Kernel, shape: tuple[list[int], list[int], int], together: tuple[list[int], bool]) -> None:
+        self._kernel, self._shape, self._together = kernel, shape, together
 
     def __call__(self, *arguments: Any) -> Launched:
         """Executes the kernel and waits for its end.
@@ -185,9 +212,9 @@ class _Launch:
         kernel = self._kernel
         made = [kernel._argument(number, value) for number, value in enumerate(arguments)]
         module = kernel.module
-        shape, native = (self._grid, self._block, self._shared), module.device._native
+        native = module.device._native
         try:
-            return Launched(*native.launch((module._number, kernel.name), shape, made))
+            return Launched(*native.launch((module._number, kernel.name), self._shape, self._together, made))
         finally:
             text, left_out = native.printed()
             if text:
@@ -360,6 +387,33 @@ class Device:
         made.address = self._native.reserve(self._name(name), made.nbytes, zeroed)
         made._owner = None
         return made
+
+    def tensor_map(
+        self,
+        array: Array,
+        box: Sequence[int],
+        *,
+        strides: Sequence[int] = (),
+        steps: Sequence[int] = (),
+        swizzle: int | None = None,
+        type: str | None = None,
+        nan: bool = False,
+    ) -> bytes:
+        """A tensor map of an array, by which the tensor memory accelerator copies boxes of it: an argument `const __grid_constant__ CUtensorMap`.
+
+        box: elements of a box in each dimension, in the order of the array's shape.
+        strides: bytes between neighbours in all dimensions but the last; dense if not given.
+        steps: of each dimension one element in so many is taken.
+        swizzle: 32, 64 or 128 bytes of a row in shared memory within which pieces of 16 are exchanged.
+        type: the type of the elements where it is not that of the array, as in launch files: "tf32" of float32, "bf16" of uint16.
+        nan: elements outside of the array are no numbers, not zeros.
+        Raises KernelError: the map is one that the hardware does not have.
+        """
+        kind = type or _TENSOR_TYPES.get(array.dtype.name)
+        if kind is None:
+            raise TypeError(f"a tensor map has no type for {array.dtype}")
+        places = [[int(one) for one in reversed(given)] for given in (array.shape, strides, box, steps)]
+        return self._native.tensor_map(array.address, kind, (places[0], places[1], places[2], places[3]), swizzle, nan)
 
     @property
     def launches(self) -> int:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from . import _native
-from .device import Array, Device, Kernel, Launched
+from .device import Array, Device, Kernel, Launched, _extent
 
 __all__ = ["TritonKernel", "kernel"]
 
 _TYPES = {
     "float16": "fp16",
+    "bfloat16": "bf16",
     "float32": "fp32",
     "float64": "fp64",
     "int8": "i8",
@@ -42,7 +43,7 @@ class TritonKernel:
         self.function = function
         self.num_warps = num_warps
         self.num_stages = num_stages
-        self._compiled: dict[str, tuple[Kernel, int]] = {}
+        self._compiled: dict[str, tuple[Kernel, int, list[int]]] = {}
 
     def __getitem__(self, grid: Grid) -> Callable[..., Launched]:
         def launch(*arguments: Any, **named: Any) -> Launched:
@@ -53,7 +54,7 @@ class TritonKernel:
     def _launch(self, grid: Grid, arguments: tuple[Any, ...], named: dict[str, Any]) -> Launched:
         names = list(self.function.arg_names)
         given = dict(zip(names, arguments))
-        options = {key: named.pop(key) for key in ("num_warps", "num_stages") if key in named}
+        options = {key: named.pop(key) for key in ("num_warps", "num_stages", "num_ctas") if key in named}
         given.update(named)
         unknown = [name for name in given if name not in names]
         missing = [parameter.name for parameter in self.function.params if parameter.name not in given and not parameter.has_default]
@@ -64,17 +65,20 @@ class TritonKernel:
             given.setdefault(parameter.name, parameter.default)
         constants = {parameter.name: given[parameter.name] for parameter in self.function.params if parameter.is_constexpr}
         signature = {name: "constexpr" if name in constants else _type_of(name, given[name]) for name in names}
-        num_warps = options.get("num_warps", self.num_warps)
-        compiled, shared = self._compile(given, signature, constants, num_warps, options.get("num_stages", self.num_stages))
-        extents = grid(given) if callable(grid) else grid
+        num_warps, num_ctas = options.get("num_warps", self.num_warps), options.get("num_ctas", 1)
+        compiled, shared, scratch = self._compile(given, signature, constants, (num_warps, options.get("num_stages", self.num_stages), num_ctas))
+        extents = _extent(grid(given) if callable(grid) else grid, "grid")
         passed = [_passed(given[name], signature[name]) for name in names if name not in constants]
-        # Triton adds pointers to scratch memory, which these kernels do not use.
-        passed += [_native.Pointer(0)] * (len(compiled.sizes) - len(passed))
-        return compiled[extents, 32 * num_warps, shared](*passed)
+        # Triton adds pointers to scratch memory, some bytes of each CTA, where the compiled kernel has parameters for it.
+        ctas = int(np.prod(extents)) * num_ctas
+        held = [self.device.zeros(size * ctas, np.uint8) if size else _native.Pointer(0) for size in scratch]
+        passed += held[: len(compiled.sizes) - len(passed)]
+        extents[0] *= num_ctas
+        return compiled.shape(extents, 32 * num_warps, shared, cluster=num_ctas if num_ctas > 1 else None)(*passed)
 
     def _compile(
-        self, given: dict[str, Any], signature: dict[str, str], constants: dict[str, Any], num_warps: int, num_stages: int
-    ) -> tuple[Kernel, int]:
+        self, given: dict[str, Any], signature: dict[str, str], constants: dict[str, Any], numbers: tuple[int, int, int]
+    ) -> tuple[Kernel, int, list[int]]:
         import triton
         from triton.backends.compiler import GPUTarget
         from triton.compiler import ASTSource
@@ -82,20 +86,21 @@ class TritonKernel:
         names = list(signature)
         # As Triton's own launcher: pointers and numbers that are multiples of 16 may be loaded in larger pieces.
         aligned = [name for name in names if _divisible(given[name]) and name not in constants]
-        key = repr((self.function.cache_key, signature, constants, aligned, num_warps, num_stages))
+        key = repr((self.function.cache_key, signature, constants, aligned, numbers))
         if key not in self._compiled:
             attributes = {(names.index(name),): [["tt.divisibility", 16]] for name in aligned}
             source = ASTSource(self.function, signature, {(names.index(name),): value for name, value in constants.items()}, attributes)
             target = GPUTarget("cuda", int(self.device.arch.removeprefix("sm_")), 32)
-            made = triton.compile(source, target=target, options={"num_warps": num_warps, "num_stages": num_stages})
+            made = triton.compile(source, target=target, options=dict(zip(("num_warps", "num_stages", "num_ctas"), numbers)))
             name = f"{self.function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.cubin"
             path = self.device._scratch() / name
             path.write_bytes(made.asm["cubin"])
             module = self.device.load(path)
-            self._compiled[key] = (module[module.kernels[0]], int(made.metadata.shared))
-        compiled, shared = self._compiled[key]
+            scratch = [int(getattr(made.metadata, f"{name}_scratch_size", 0) or 0) for name in ("global", "profile")]
+            self._compiled[key] = (module[module.kernels[0]], int(made.metadata.shared), scratch)
+        compiled, shared, scratch = self._compiled[key]
         # What Triton calls shared is all of it; the listing has the static part.
-        return compiled, max(0, shared - compiled.shared)
+        return compiled, max(0, shared - compiled.shared), scratch
 
     def __repr__(self) -> str:
         return f"<TritonKernel {self.function.__name__} for {self.device.arch}>"
@@ -136,6 +141,6 @@ def kernel(device: Device, function: Any, num_warps: int = 4, num_stages: int = 
         run = warpshard.triton.kernel(dev, add)
         run[(n + 1023) // 1024,](x, y, n, BLOCK=1024)
 
-    num_warps, num_stages: as Triton has them; a launch may give its own.
+    num_warps, num_stages: as Triton has them; a launch may give its own, and num_ctas, the CTAs of a cluster.
     """
     return TritonKernel(device, function, num_warps, num_stages)

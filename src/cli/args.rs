@@ -21,7 +21,7 @@ mod sweep;
 pub(crate) use bench::BenchArgs;
 pub(crate) use machines::{CalibrateArgs, ImportArgs};
 pub(crate) use monitor::MonitorAddress;
-pub(crate) use program::{CompileArgs, ExecArgs, RecordArgs};
+pub(crate) use program::{CompileArgs, CubinArgs, ExecArgs, RecordArgs};
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
@@ -134,6 +134,9 @@ pub(crate) struct RunArgs {
     /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
     pub program: Option<PathBuf>,
+    /// How a cubin is launched.
+    #[command(flatten)]
+    pub cubin: CubinArgs,
     /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:
     /// before it where that is not clear, and its priority and the core cycle of its arrival after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
     #[arg(

@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use warpshard_program::{COMPILER, Difference, Execution, KernelSummary, OutputSummary, Program};
+use warpshard_program::{
+    COMPILER, Difference, Execution, KernelSummary, OutputSummary, Program, is_triton_launch_file, triton_architecture, triton_launch_file,
+};
 use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
 use warpshard_run::Exit;
 
-use super::args::{CompileArgs, ExecArgs, RecordArgs};
+use super::args::{CompileArgs, CubinArgs, ExecArgs, RecordArgs};
 use super::failure::Failure;
 use super::output;
 
@@ -20,20 +22,58 @@ use super::output;
 /// # Errors
 /// When a tool is missing, the source is wrong, or the listing cannot be written.
 pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
-    let arch = &args.arch;
+    let arch = match &args.meta {
+        Some(meta) => format!("sm_{}", triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?),
+        None => args.arch.clone(),
+    };
     let out = args.out.clone().unwrap_or_else(|| args.source.with_extension(format!("{arch}.sass")));
-    if !args.source.is_file() {
-        return Err(Failure::new(Exit::Workload, format!("{} is no file", args.source.display())));
+    let options: Vec<String> = args.options.iter().cloned().chain(args.kernel.iter().map(|name| format!("--kernel={name}"))).collect();
+    let kernels = listing(&args.source, &arch, &out, &args.python, &options)?;
+    let made = args.meta.as_ref().map(|meta| launch_file(meta, &out)).transpose()?;
+    let with = made.map_or_else(String::new, |file| format!(", and its launch file {}", file.display()));
+    output::print(&format!("{} written: {} for {arch}{with}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
+}
+
+/// The launch file of a program: the file itself, or with `--meta` the one that is made of a cubin, beside it.
+///
+/// # Errors
+/// When a tool is missing, the cubin or the file about it is wrong, or what is made of them cannot be written.
+pub(super) fn launched(program: &Path, cubin: &CubinArgs) -> Result<PathBuf, Failure> {
+    let Some(meta) = &cubin.meta else { return Ok(program.to_path_buf()) };
+    let arch = triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let out = program.with_extension(format!("sm_{arch}.sass"));
+    listing(program, &format!("sm_{arch}"), &out, &cubin.python, &[])?;
+    launch_file(meta, &out)
+}
+
+/// Writes the launch file of a kernel that Triton compiled beside its listing.
+fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
+    let text = triton_launch_file(meta, listing).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let file = listing.with_extension("toml");
+    if fs::read_to_string(&file).is_ok_and(|before| !is_triton_launch_file(&before)) {
+        let what = format!(
+            "{} is there already, and this program did not make it; move it, or choose another name with compile --out",
+            file.display()
+        );
+        return Err(Failure::new(Exit::Output, what));
+    }
+    output::file(&file, text.as_bytes())?;
+    Ok(file)
+}
+
+/// Makes the listing of a source or cubin; gives the number of its kernels.
+fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[String]) -> Result<u64, Failure> {
+    if !source.is_file() {
+        return Err(Failure::new(Exit::Workload, format!("{} is no file", source.display())));
     }
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
     // The listing takes its name when it is complete.
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
-    let mut command = Command::new(&args.python);
-    command.arg("-c").arg(COMPILER).arg(&args.source).arg(arch).arg(made.path()).args(&args.options);
-    command.args(args.kernel.iter().map(|name| format!("--kernel={name}")));
+    let mut command = Command::new(python);
+    command.arg("-c").arg(COMPILER).arg(source).arg(arch).arg(made.path()).args(options);
     let done = command.output().map_err(|error| {
-        let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", args.python.display());
+        let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", python.display());
         Failure::new(Exit::Usage, what)
     })?;
     let said = String::from_utf8_lossy(&done.stderr);
@@ -41,7 +81,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     match done.status.code() {
         Some(0) => {}
         Some(3) => return Err(Failure::new(Exit::Usage, said)),
-        _ => return Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", args.source.display()))),
+        _ => return Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", source.display()))),
     }
     if !said.is_empty() {
         output::warn(said);
@@ -51,8 +91,8 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     let kernels = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"kernel ")).count() as u64;
     fs::write(made.path(), text).map_err(unwritable)?;
     share(made.path()).map_err(unwritable)?;
-    made.persist(&out).map_err(|error| unwritable(error.error))?;
-    output::print(&format!("{} written: {} for {arch}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
+    made.persist(out).map_err(|error| unwritable(error.error))?;
+    Ok(kernels)
 }
 
 #[cfg(unix)]
@@ -75,7 +115,7 @@ fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<
 /// # Errors
 /// When the program is wrong or stops.
 pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
-    let program = load(&args.program, args.arch, &args.set)?;
+    let program = load(&launched(&args.program, &args.cubin)?, args.arch, &args.set)?;
     let started = Instant::now();
     let done = if args.check { program.check(!args.fast) } else { program.execute(!args.fast) };
     let done = done.map_err(|error| Failure::new(Exit::Workload, error))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
-use warpshard_run::{Exit, Opened, Request, refuse_another, remove_checkpoint};
+use warpshard_run::{Exit, Opened, Request, Source, refuse_another, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
 use warpshard_sync::StopFlag;
@@ -13,6 +13,7 @@ use warpshard_view::{RunFolder, perfetto};
 
 use super::args::RunArgs;
 use super::failure::Failure;
+use super::program::launched;
 use super::progress::ProgressView;
 use super::ranks::World;
 use super::{interrupt, monitor, output};
@@ -26,7 +27,10 @@ const RESULTS: &str = "results";
 /// # Errors
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
-    let request = args.request();
+    let mut request = args.request();
+    if let (Some(program), Some(_)) = (&args.program, &args.cubin.meta) {
+        request.workload = Some(Source::Program { file: launched(program, &args.cubin)?, arch: args.arch });
+    }
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
     let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
     if !args.mpi {

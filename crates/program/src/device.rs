@@ -16,8 +16,11 @@ use super::load::{LIMIT, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape
 use super::memory::{Fault, Memory};
 use super::report::describe;
 use super::run;
+use super::tensor_map::{BYTES, TensorMap, TensorShape};
 use super::{Launch, Program};
 
+/// Most CTAs of a cluster in each dimension.
+const MOST_CLUSTER: [i64; 3] = [16; 3];
 /// CTAs that execute between two questions whether to go on.
 const ASKED_EVERY: u32 = 64;
 
@@ -65,6 +68,21 @@ pub enum Argument {
     Float(f64),
     /// The parameter's own bytes.
     Bytes(Vec<u8>),
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchShape<'a> {
+    /// CTAs in one to three dimensions.
+    pub grid: &'a [i64],
+    /// Threads of a CTA in one to three dimensions.
+    pub block: &'a [i64],
+    /// Dynamic shared memory in bytes.
+    pub shared: i64,
+    /// CTAs of a cluster in one to three dimensions; none where the kernel alone says so.
+    pub cluster: &'a [i64],
+    /// Whether CTAs may wait for each other.
+    pub cooperative: bool,
 }
 
 /// A listing that was loaded.
@@ -217,6 +235,19 @@ impl Device {
         Ok(&self.memory.allocations()[index].bytes[span])
     }
 
+    /// The map of a tensor at an address, by which the tensor memory accelerator finds boxes of it: a parameter's bytes.
+    ///
+    /// # Errors
+    /// When the address lies in no allocation, or the shape is wrong or does not fit.
+    pub fn tensor_map(&mut self, address: u64, shape: &TensorShape) -> Result<[u8; BYTES], ProgramError> {
+        let (index, span) = self.memory.span(address, 1).map_err(|fault| self.outside(fault, 1))?;
+        let room = self.memory.allocations()[index].bytes.len() - span.start;
+        let map = TensorMap::of(shape, address, room as i64);
+        let map =
+            map.map_err(|(key, what, found, expected)| self.bad(format!("tensor map, {key}: {what}")).found(found).expected(expected))?;
+        Ok(map.encode())
+    }
+
     fn outside(&self, fault: Fault, bytes: usize) -> ProgramError {
         let near = fault.near.map_or_else(String::new, |(name, offset, size)| {
             format!("; the closest is `{name}` of {size} bytes, in which it would begin at byte {offset}")
@@ -248,7 +279,7 @@ impl Device {
     pub fn launch(
         &mut self,
         (module, kernel): (usize, &str),
-        (grid, block, dynamic): (&[i64], &[i64], i64),
+        shape: &LaunchShape<'_>,
         arguments: &[Argument],
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(u64, u64), ProgramError> {
@@ -258,14 +289,15 @@ impl Device {
         }
         let Loaded { module, globals } = &self.modules[module];
         let text = module.named(&self.asked, kernel)?;
+        let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative } = shape;
         let grid = extents(&self.asked, grid, "grid", MOST_GRID)?;
         let block = extents(&self.asked, block, "block", MOST_BLOCK)?;
+        let cluster = if cluster.is_empty() { None } else { Some(extents(&self.asked, cluster, "cluster", MOST_CLUSTER)?) };
         let argument = |number: usize, size: usize| {
             let what = format!("argument {number} of kernel {}", text.name);
             bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
         };
         let (stream, textures) = (StreamId(0), Arc::default());
-        let (cluster, cooperative) = (None, false);
         let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
         let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument)?;
         let mut tally = Tally::default();
@@ -398,6 +430,10 @@ mod tests {
         values.flat_map(f32::to_le_bytes).collect()
     }
 
+    fn shape<'a>(grid: &'a [i64], block: &'a [i64]) -> LaunchShape<'a> {
+        LaunchShape { grid, block, ..LaunchShape::default() }
+    }
+
     /// A device after saxpy of 1000 elements, and the address of `y`.
     fn saxpy() -> (Device, u64) {
         let mut device = Device::new("test", false);
@@ -405,7 +441,7 @@ mod tests {
         let x = device.allocate("x", floats((0..1000).map(|i| i as f32)), true, true).unwrap();
         let y = device.allocate("y", floats((0..1000).map(|_| 1.0)), true, true).unwrap();
         let arguments = [Argument::Integer(1000), Argument::Float(2.0), Argument::Pointer(x), Argument::Pointer(y)];
-        let (warps, lanes) = device.launch((module, "saxpy"), (&[4], &[256], 0), &arguments, &mut || true).unwrap();
+        let (warps, lanes) = device.launch((module, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || true).unwrap();
         assert!(warps >= 32 && lanes > 31 * warps / 2, "{warps}, {lanes}");
         (device, y)
     }
@@ -436,8 +472,8 @@ mod tests {
         let (mut device, y) = saxpy();
         device.write(y, &floats((0..500).map(|_| 0.0))).unwrap();
         let arguments = |x| [Argument::Integer(500), Argument::Float(1.0), Argument::Pointer(x), Argument::Pointer(y)];
-        assert!(device.launch((0, "saxpy"), (&[2], &[256], 0), &arguments(16), &mut || true).is_err());
-        device.launch((0, "saxpy"), (&[2], &[256], 0), &arguments(y), &mut || true).unwrap();
+        assert!(device.launch((0, "saxpy"), &shape(&[2], &[256]), &arguments(16), &mut || true).is_err());
+        device.launch((0, "saxpy"), &shape(&[2], &[256]), &arguments(y), &mut || true).unwrap();
         let workload = device.workload().unwrap();
         let order: Vec<bool> = workload.commands.iter().map(|command| matches!(command, Command::Launch(_))).collect();
         assert_eq!(order, [false, false, true, false, true]);
@@ -454,7 +490,7 @@ mod tests {
         let allocate = |device: &mut Device, name: &str| device.allocate(name, file.input(name).unwrap(), true, true).unwrap();
         let (x, y) = (allocate(&mut device, "x"), allocate(&mut device, "y"));
         let arguments = [Argument::Integer(1000), Argument::Float(2.5), Argument::Pointer(x), Argument::Pointer(y)];
-        device.launch((module, "saxpy"), (&[40], &[256], 0), &arguments, &mut || true).unwrap();
+        device.launch((module, "saxpy"), &shape(&[40], &[256]), &arguments, &mut || true).unwrap();
         assert_eq!(streams(&device.workload().unwrap()), streams(&file.workload().unwrap()));
     }
 
@@ -463,7 +499,7 @@ mod tests {
         let (mut device, y) = saxpy();
         let arguments = |y| [Argument::Integer(1100), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
         let launch =
-            |device: &mut Device| device.launch((0, "saxpy"), (&[8], &[256], 0), &arguments(y), &mut || true).unwrap_err().to_string();
+            |device: &mut Device| device.launch((0, "saxpy"), &shape(&[8], &[256]), &arguments(y), &mut || true).unwrap_err().to_string();
         let error = launch(&mut device);
         assert!(error.contains("the closest is `y` of 4000 bytes, in which it would be byte 4000"), "{error}");
         device.free(y);
@@ -475,7 +511,7 @@ mod tests {
     fn arguments_that_do_not_fit_are_refused_with_their_number() {
         let (mut device, y) = saxpy();
         let mut error =
-            |arguments: &[Argument]| device.launch((0, "saxpy"), (&[1], &[32], 0), arguments, &mut || true).unwrap_err().to_string();
+            |arguments: &[Argument]| device.launch((0, "saxpy"), &shape(&[1], &[32]), arguments, &mut || true).unwrap_err().to_string();
         let pointer = Argument::Pointer(y);
         let all = |n, a| [n, a, pointer.clone(), pointer.clone()];
         assert!(error(&[]).contains("takes 4 arguments"));
@@ -491,7 +527,7 @@ mod tests {
         assert_eq!(device.launched(), 0);
         assert!(device.workload().unwrap_err().to_string().contains("nothing was launched"));
         let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
-        device.launch((0, "saxpy"), (&[4], &[256], 0), &arguments, &mut || true).unwrap();
+        device.launch((0, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || true).unwrap();
         let workload = device.workload().unwrap();
         assert_eq!((workload.commands.len(), streams(&workload).len()), (1, 4));
         assert_eq!(device.read(y + 4, 4).unwrap(), 6.0_f32.to_le_bytes());
@@ -501,8 +537,43 @@ mod tests {
     fn an_interrupted_kernel_says_so() {
         let (mut device, y) = saxpy();
         let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
-        let error = device.launch((0, "saxpy"), (&[4], &[256], 0), &arguments, &mut || false).unwrap_err().to_string();
+        let error = device.launch((0, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || false).unwrap_err().to_string();
         assert!(error.contains("interrupted at CTA 0"), "{error}");
         assert_eq!(device.launched(), 1);
+    }
+
+    #[test]
+    fn clusters_and_tensor_maps_are_those_of_a_launch() {
+        let mut device = Device::new("test", false);
+        let module = device.load(&listing("triton/matmultma-2048-w8s3.sm_90.sass")).unwrap();
+        // One tile of products of two matrices of ones is the depth.
+        let (rows, depth) = (128, 64);
+        let bfloats = |count: usize| [0x80, 0x3f].repeat(count);
+        let (a, b) = (device.allocate("a", bfloats(rows * depth), true, true), device.allocate("b", bfloats(depth * rows), true, true));
+        let c = device.allocate("c", vec![0; 2 * rows * rows], true, false).unwrap();
+        let mut map = |address, [columns, rows]: [usize; 2], extents: [i64; 2]| {
+            let sizes = vec![columns as i64, rows as i64];
+            let shape = TensorShape { kind: "bf16".into(), sizes, extents: extents.into(), swizzle: Some(128), ..TensorShape::default() };
+            device.tensor_map(address, &shape).map(|map| (Argument::Bytes(map.to_vec()), [rows as i128, columns as i128]))
+        };
+        let maps = [
+            map(a.unwrap(), [depth, rows], [64, 128]).unwrap(),
+            map(b.unwrap(), [rows, depth], [64, 64]).unwrap(),
+            map(c, [rows, rows], [64, 128]).unwrap(),
+        ];
+        assert!(map(c, [rows + 1, rows], [64, 128]).unwrap_err().to_string().contains("rows do not begin at multiples of 16 bytes"));
+        assert!(map(c, [2 * rows, rows], [64, 128]).unwrap_err().to_string().contains("it does not lie in its buffer"));
+        let mut arguments = Vec::new();
+        for (map, [rows, columns]) in maps {
+            arguments.push(map);
+            arguments.extend([rows, columns, columns, 1].map(Argument::Integer));
+        }
+        arguments.extend([rows, rows, depth, 0, 0].map(|number| Argument::Integer(number as i128)));
+        let launch = LaunchShape { grid: &[1], block: &[256], shared: 98328, ..LaunchShape::default() };
+        device.launch((module, "matmul_tma"), &launch, &arguments, &mut || true).unwrap();
+        assert_eq!(device.read(c, 2 * rows * rows).unwrap(), [0x80, 0x42].repeat(rows * rows));
+        let clusters = LaunchShape { cluster: &[2], ..launch };
+        let error = device.launch((module, "matmul_tma"), &clusters, &arguments, &mut || true).unwrap_err().to_string();
+        assert!(error.contains("cluster 2x1x1 does not divide the grid 1x1x1") || error.contains("does not divide the grid"), "{error}");
     }
 }

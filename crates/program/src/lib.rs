@@ -27,6 +27,7 @@ mod schema;
 mod statics;
 mod summary;
 mod tensor_map;
+mod triton;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -39,10 +40,12 @@ use warpshard_workload::{Beside, Code, MemKind, OpClass, PeerCopy, StaticInst, U
 use contents::Element;
 use schema::{Contents, Tolerance};
 
-pub use device::{Argument, Device};
+pub use device::{Argument, Device, LaunchShape};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};
 pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
+pub use tensor_map::TensorShape;
+pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
 
 /// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
 pub const COMPILER: &str = include_str!("compile.py");

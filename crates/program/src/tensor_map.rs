@@ -27,6 +27,32 @@ pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
 /// Marks the types of which a map has a bit apart.
 const TF32: u8 = 0x80;
 
+/// Largest extent of a box in each dimension, and step.
+const MOST_BOX: i64 = 256;
+const MOST_STEP: i64 = 8;
+
+/// What a tensor map is asked to be: how a tensor lies in an array, and the box of it that a copy moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorShape {
+    /// The type of the elements as a launch file names it: `bf16`, `f32`, `tf32` and so on.
+    pub kind: String,
+    /// Elements of each dimension, the fastest first.
+    pub sizes: Vec<i64>,
+    /// Bytes between neighbours in each dimension but the first; where there are none, the tensor is dense.
+    pub strides: Vec<i64>,
+    /// Elements of the box in each dimension.
+    pub extents: Vec<i64>,
+    /// Of each dimension one element in so many is taken; 1 where there is none.
+    pub steps: Vec<i64>,
+    /// Bytes of the rows in shared memory within which pieces of 16 bytes are exchanged: 32, 64 or 128.
+    pub swizzle: Option<u32>,
+    /// Whether elements outside of the tensor are no numbers, not zeros.
+    pub nan: bool,
+}
+
+/// What is wrong with a tensor map: the key of a launch file that says it, what is wrong, what was found, and what was expected.
+pub(super) type Mistake = (&'static str, &'static str, String, String);
+
 /// A tensor map in its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TensorMap {
@@ -51,6 +77,64 @@ pub(super) struct TensorMap {
 }
 
 impl TensorMap {
+    /// The map of a tensor at an address, from which an array has so many bytes.
+    pub(super) fn of(asked: &TensorShape, address: u64, room: i64) -> Result<Self, Mistake> {
+        let bad = |key, what, found: String, expected: &str| Err((key, what, found, expected.to_owned()));
+        let Some(kind) = TYPES.iter().position(|(known, ..)| *known == asked.kind) else {
+            let known: Vec<&str> = TYPES.iter().map(|(known, ..)| *known).collect();
+            return bad("type", "a tensor map has no such type", asked.kind.clone(), &known.join(", "));
+        };
+        let size = TYPES[kind].3 as i64;
+        let rank = asked.sizes.len();
+        if !(1..=RANKS).contains(&rank) || asked.extents.len() != rank {
+            let found = format!("{rank} and {}", asked.extents.len());
+            return bad("box", "it has another number of dimensions than the tensor", found, "1 to 5");
+        }
+        let list = |values: &[i64], key: &'static str, usual: &dyn Fn(usize) -> i64, most: i64| -> Result<Vec<i64>, Mistake> {
+            let numbers: Vec<i64> = (0..rank).map(|place| values.get(place).copied().unwrap_or_else(|| usual(place))).collect();
+            match numbers.iter().find(|number| !(1..=most).contains(*number)) {
+                Some(number) => Err((key, "a number is out of range", number.to_string(), format!("1 to {most}"))),
+                None => Ok(numbers),
+            }
+        };
+        let sizes = list(&asked.sizes, "size", &|_| 1, 1 << 32)?;
+        let extents = list(&asked.extents, "box", &|_| 1, MOST_BOX)?;
+        let steps = list(&asked.steps, "steps", &|_| 1, MOST_STEP)?;
+        let dense = |place: usize| sizes[..=place].iter().fold(size, |bytes, &size| bytes.saturating_mul(size));
+        let strides = list(&asked.strides, "strides", &dense, 1 << 40)?;
+        if let Some(stride) = strides[..rank - 1].iter().find(|stride| **stride % 16 != 0) {
+            return bad("strides", "rows do not begin at multiples of 16 bytes", stride.to_string(), "a multiple of 16");
+        }
+        let swizzle = asked.swizzle.unwrap_or(16);
+        let inner = (extents[0] + steps[0] - 1) / steps[0] * size;
+        if !matches!(swizzle, 16 | 32 | 64 | 128) || asked.swizzle == Some(16) {
+            return bad("swizzle", "there is no such swizzle", swizzle.to_string(), "32, 64 or 128");
+        }
+        if inner % 16 != 0 || swizzle > 16 && inner > i64::from(swizzle) {
+            let expected = "a multiple of 16 bytes, and with a swizzle at most as many as it has";
+            return bad("box", "its rows do not fit", format!("{inner} bytes"), expected);
+        }
+        let last: i64 =
+            (1..rank).map(|place| (sizes[place] - 1).saturating_mul(strides[place - 1])).fold(sizes[0] * size, i64::saturating_add);
+        if !address.is_multiple_of(16) || last > room {
+            let expected = format!("an address that is a multiple of 16, and at most {room} bytes from there");
+            return bad("size", "it does not lie in its buffer", format!("{last} bytes from address {address:#x} on"), &expected);
+        }
+        let pad = |values: &[i64], place: usize| values.get(place).copied().unwrap_or(1);
+        Ok(Self {
+            address,
+            rank,
+            kind,
+            sizes: std::array::from_fn(|place| pad(&sizes, place) as u64),
+            strides: std::array::from_fn(|place| if place + 1 < rank { strides[place] as u64 } else { 0 }),
+            extents: std::array::from_fn(|place| pad(&extents, place) as u32),
+            steps: std::array::from_fn(|place| pad(&steps, place) as u32),
+            swizzle: u64::from(swizzle),
+            interleave: 0,
+            fills_nan: asked.nan,
+        })
+    }
+
     /// Reads a map; `None` where its type is unknown.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let word = |place: usize| {

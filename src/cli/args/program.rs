@@ -20,6 +20,10 @@ pub(crate) struct CompileArgs {
     /// Where the listing goes [default: the source's name with the architecture and .sass].
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Of a cubin that Triton made: the JSON file that says how its kernel is launched (docs/programs.md). Makes the listing and a launch file
+    /// beside it, and --arch is that of the file.
+    #[arg(long, value_name = "FILE")]
+    pub meta: Option<PathBuf>,
     /// The Python interpreter in whose environment NVRTC and nvdisasm are installed.
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub python: PathBuf,
@@ -36,12 +40,27 @@ fn target(text: &str) -> Result<String, ArchitectureError> {
     architecture(text.strip_suffix('a').unwrap_or(text)).map(|_| text.to_owned())
 }
 
+/// Options of the commands that take a cubin in place of a launch file.
+#[derive(Args, Debug)]
+pub(crate) struct CubinArgs {
+    /// The program is a cubin that Triton made, and this JSON file says how its kernel is launched (docs/programs.md). Its listing and launch
+    /// file are made beside the cubin.
+    #[arg(long, value_name = "FILE", requires = "program", help_heading = "Cubins")]
+    pub meta: Option<PathBuf>,
+    /// The Python interpreter in whose environment nvdisasm is installed.
+    #[arg(long, value_name = "FILE", default_value = "python3", requires = "meta", help_heading = "Cubins")]
+    pub python: PathBuf,
+}
+
 /// Options of `exec`.
 #[derive(Args, Debug)]
 pub(crate) struct ExecArgs {
-    /// The launch file.
+    /// The launch file, or with --meta a cubin.
     #[arg(value_name = "FILE")]
     pub program: PathBuf,
+    /// How the cubin is launched.
+    #[command(flatten)]
+    pub cubin: CubinArgs,
     /// The architecture whose listing is executed [default: the first].
     #[arg(long, value_name = "sm_70", value_parser = architecture)]
     pub arch: Option<u32>,

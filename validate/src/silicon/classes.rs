@@ -14,8 +14,11 @@ const LLC_BYTES: f64 = 3_586.0;
 /// SMs of the measured GPU, and bytes of a sector.
 const SECTOR: f64 = 32.0;
 
+/// The folder of the kernels of Triton, whose classes are those of what they compute.
+const TRITON: &str = "triton/";
+
 named! {
-    /// What bounds a launch.
+    /// What bounds a launch, or what it computes.
     #[derive(PartialOrd, Ord)]
     pub enum Class {
         /// As tables name it.
@@ -24,6 +27,9 @@ named! {
         Llc("LLC"): "SMs request half of what the LLC can give, or more.",
         Dram("DRAM"): "DRAM moves half of what it can, or more.",
         Latency("latency"): "None of these.",
+        Gemm("GEMM"): "A product of matrices by a kernel of Triton.",
+        Attention("attention"): "Attention by a kernel of Triton.",
+        Rowwise("rowwise"): "A sum of vectors, softmax or norm by a kernel of Triton.",
         Short("short"): "It takes less than the headline's launches.",
     }
 }
@@ -33,6 +39,12 @@ impl Class {
     pub(super) fn of(row: &Cold) -> Self {
         if row.active < LONG {
             return Self::Short;
+        }
+        match row.program.strip_prefix(TRITON) {
+            Some(name) if name.starts_with("matmul") => return Self::Gemm,
+            Some(name) if name.starts_with("flash") => return Self::Attention,
+            Some(_) => return Self::Rowwise,
+            None => {}
         }
         let llc = 100.0 * row.llc_sectors as f64 * SECTOR / row.active as f64 / LLC_BYTES;
         let shares = [(Self::Compute, row.issue.max(row.tensor)), (Self::Llc, llc), (Self::Dram, row.dram)];

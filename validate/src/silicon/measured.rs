@@ -77,14 +77,19 @@ impl Rows {
     /// When one cannot be read or lacks a column.
     pub(super) fn read(references: &References) -> Result<Self, TaskError> {
         let columns = ["program", "set", "launch", "kernel", "sm__cycles_active.max", "smsp__inst_executed.sum"];
-        let table = Measured::LaunchCounters.table(references, &columns)?;
-        let cold = table.rows().map(|row| cold(&table, row)).collect::<Result<_, _>>()?;
+        let mut all = Vec::new();
+        for measured in [Measured::LaunchCounters, Measured::ModernCounters] {
+            let table = measured.table(references, &columns)?;
+            for row in table.rows() {
+                all.push(cold(&table, row)?);
+            }
+        }
         let columns = ["program", "set", "launch", "kernel", "gpc__cycles_elapsed.max", "gpu__time_duration.sum"];
         let table = Measured::LaunchCycles.table(references, &columns)?;
         let sequence = table.rows().map(sequence).collect::<Result<_, _>>()?;
         let text = references.text("h100/sizes.toml", SIZES)?;
         let sizes = toml::from_str(&text).map_err(|error| format!("h100/sizes.toml: {error}"))?;
-        Ok(Self { cold, sequence, sizes })
+        Ok(Self { cold: all, sequence, sizes })
     }
 
     /// The parameters that give a program the sizes of a set; `None` where the set has none for it.

@@ -1,6 +1,7 @@
 //! `study silicon`: launches of the suite's programs on machine `h100`, compared with a real H100.
 //!
-//! In: Nsight Compute's cycles and counters of launches (`validate/reference/h100`). Two comparisons, both of active cycles, at the clock of each
+//! In: Nsight Compute's cycles and counters of launches (`validate/reference/h100`): of the suite, and of kernels of Triton (`triton/..`), which run
+//! alone only. Two comparisons, both of active cycles, at the clock of each
 //! measurement: *cold*, each launch alone from empty caches, and *sequence*, launches 1 and later of a run of all, where the measured cycles are the
 //! elapsed ones less the machine's launch latency. Launch 0 of a sequence began with what the host's copies had left in the caches, so it is not
 //! compared. Launches of at least [`classes::LONG`] cycles make the headline; shorter ones are compared in cycles. Nothing is fitted to a program.
@@ -59,6 +60,16 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let taken = request.lab().all(&timings).map_err(StudyError::input)?;
     let overhead = overhead(request, machine)?;
     let mut output = StudyOutput::new("silicon", format!("launches of programs on {machine}, compared with an H100"));
+    for (timing, taken) in timings.iter().zip(&taken) {
+        if let Some(refused) = &taken.refused {
+            output.note(format!(
+                "{} ({}) is left out, since a run refuses it: {}",
+                timing.program,
+                timing.set,
+                refused.replace('\n', "; ")
+            ));
+        }
+    }
     let (cold, sequence) = compare(&rows, &timings, taken, overhead)?;
     show(&mut output, &cold, &sequence);
     Ok(output)

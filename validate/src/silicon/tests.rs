@@ -70,6 +70,17 @@ fn a_launch_is_of_the_class_of_what_it_uses_most() {
 }
 
 #[test]
+fn kernels_of_triton_have_classes_of_what_they_compute_and_execute_the_measured_instructions() {
+    let rows = rows();
+    let class = |name: &str| Class::of(rows.cold.iter().find(|row| row.program == name).unwrap());
+    let names = ["triton/matmul-512-w8s3", "triton/flash-4x512x64-causal", "triton/softmax-4096x4096", "triton/add-65536"];
+    assert_eq!(names.map(class), [Class::Gemm, Class::Attention, Class::Rowwise, Class::Short]);
+    let request = Request { only: Some("triton/add-65536".into()), quick: true, ..Request::default() };
+    let output = study(&request).unwrap();
+    assert_eq!(output.figure_named("launches whose warp instructions are the hardware's"), Some(1.0));
+}
+
+#[test]
 fn the_errors_of_some_suites_are_no_larger_than_the_stored_ones() {
     const HEADLINE: &str = "cold: mean absolute error of launches of 10000 cycles and more, %";
     let stored = include_str!("../../results/silicon/suites.csv");

@@ -42,6 +42,9 @@ pub(super) struct Timing<'a> {
 pub(super) struct Taken {
     /// The launches that ran alone, in the order in which they were asked for.
     pub(super) alone: Vec<Launch>,
+    /// Why a run refuses the program, where it does; then there is nothing else.
+    #[serde(default)]
+    pub(super) refused: Option<String>,
     /// The active cycles of the launches of the run of all, from the first.
     pub(super) sequence: Vec<(String, u64)>,
 }
@@ -100,7 +103,11 @@ impl Task for Timing<'_> {
 
     fn run(&self) -> Result<Taken, TaskError> {
         let program = Program::load(&self.file(), Some(ARCH), &self.parameters)?;
-        let whole = program.workload()?;
+        let whole = match program.workload() {
+            Ok(whole) => whole,
+            // The whole text: file, kernel and reason.
+            Err(refused) => return Ok(Taken { refused: Some(refused.to_string()), ..Taken::default() }),
+        };
         let mut taken = Taken::default();
         let mut executed = 0;
         for &(launch, clock) in &self.alone {

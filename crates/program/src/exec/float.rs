@@ -6,7 +6,7 @@
 use super::super::isa::{Compare, Float, Halves, Inst, Logic, Op, Round};
 use super::half;
 use super::lanes::{Lanes, Row};
-use super::mufu::mufu;
+use super::mufu::{mufu, mufu_half};
 
 /// What single precision has where there is no number.
 pub(super) const NOT_A_NUMBER: u32 = 0x7fff_ffff;
@@ -120,11 +120,11 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             lanes.set_predicate(inst.predicates[0], mask, first);
             lanes.set_predicate(inst.predicates[1], mask, bits(|lane| a[lane].is_nan() && b[lane].is_nan()));
         }
-        Op::MufuHalf(op) => {
+        Op::MufuHalf { op, bfloat } => {
             let mut out = [0; 32];
             for (lane, out) in out.iter_mut().enumerate() {
-                let value = lanes.halves(pool, sa, lane, false)[0];
-                *out = u32::from(half::from_f64(f64::from(f32::from_bits(mufu(op, (value as f32).to_bits()))), Round::Near));
+                let value = lanes.halves(pool, sa, lane, bfloat)[0];
+                *out = u32::from(mufu_half(op, (value as f32).to_bits(), bfloat));
             }
             lanes.set(inst.dst, mask, &out);
         }

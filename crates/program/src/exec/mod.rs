@@ -23,6 +23,7 @@ mod mufu;
 mod mufu_tables;
 mod outside;
 mod overwrites;
+mod plain;
 mod products;
 #[cfg(test)]
 mod random_tests;

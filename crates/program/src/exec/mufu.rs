@@ -1,13 +1,12 @@
 //! The functions of MUFU.
 //!
-//! RCP, RSQ, SQRT, EX2, RCP64H and RSQ64H are computed as the hardware does, by the rows of [`Table`], and have its bits on every input of the
-//! sweeps over whole mantissas from which the tables come. LG2, SIN, COS and TANH are computed in double precision and rounded once: within
-//! their documented errors, but not the hardware's last bits.
+//! All are computed as the hardware does, by the rows of [`Table`], and have its bits on every input of the sweeps over whole mantissas from which
+//! the tables come, and of sweeps over all magnitudes and both signs.
 
-use super::super::isa::MufuOp;
-use super::float::{NOT_A_NUMBER, number};
-use super::half::power;
-use super::mufu_tables::{EX2, RCP, RSQ, SQRT, Table};
+use super::super::isa::{MufuOp, Round};
+use super::float::NOT_A_NUMBER;
+use super::half::{from_f64, power};
+use super::mufu_tables::{EX2, LG2, RCP, RSQ, SIN, SQRT, TANH, TANH_BITS, Table};
 
 /// Upper bits of a square that are kept.
 const SQUARE_BITS: u32 = 15;
@@ -25,7 +24,7 @@ impl<const ROWS: usize> Table<ROWS> {
         let argument = mantissa & ((1 << self.low) - 1);
         let [constant, first, second] = self.rows[row as usize % ROWS].map(i64::from);
         let square = i64::from(square(argument, self.low));
-        (constant << (self.scale - 2)) + self.bias + first * i64::from(argument) + second * square
+        (constant << self.unit) + self.bias + first * i64::from(argument) + second * square
     }
 
     /// The result of a row.
@@ -60,13 +59,27 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
     let (odd, half_exponent) = (exponent & 1, exponent >> 1);
     match op {
         MufuOp::Rcp64 | MufuOp::Rsq64 => return wide(op, bits),
-        MufuOp::Lg2 | MufuOp::Sin | MufuOp::Cos | MufuOp::Tanh => return rounded(op, number(bits, true)),
         _ if field == 0xff && fraction != 0 => return NOT_A_NUMBER,
         _ => {}
     }
     // Denormals count as zero.
     let (zero, infinite) = (field == 0, field == 0xff);
     match op {
+        MufuOp::Tanh => sign | tanh(exponent, bits & !SIGN),
+        MufuOp::Lg2 if zero => SIGN | INFINITY,
+        MufuOp::Lg2 if sign != 0 => NOT_A_NUMBER,
+        MufuOp::Lg2 if infinite => INFINITY,
+        // Of one alone the result is exact.
+        MufuOp::Lg2 if fraction == 0 && exponent == 0 => 0,
+        MufuOp::Lg2 => {
+            let whole = (i64::from(exponent) << LG2.scale) + LG2.sum(0, fraction);
+            // A negative number is the complement of its magnitude; bits below 2^-36 are left out.
+            let magnitude = if whole < 0 { !whole } else { whole } & !3;
+            u32::from(whole < 0) << 31 | cut(magnitude, -(LG2.scale as i32))
+        }
+        MufuOp::Sin | MufuOp::Cos if infinite => NOT_A_NUMBER,
+        MufuOp::Sin => sine(quarters(bits), sign),
+        MufuOp::Cos => sine(quarters(bits) + (1 << 23), 0),
         MufuOp::Rcp if zero => sign | INFINITY,
         MufuOp::Rcp if infinite => sign,
         MufuOp::Rcp => sign | scaled(RCP.result(0, fraction), -24 - exponent),
@@ -80,17 +93,34 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
         MufuOp::Rsq => scaled(RSQ.result(64 * odd as u32, fraction), -24 - half_exponent),
         MufuOp::Sqrt => scaled(SQRT.result(64 * odd as u32, fraction), half_exponent - 23),
         _ => {
-            // In fixed point, without what lies below 23 bits of fraction; a negative number is the complement of its magnitude.
+            // In fixed point, without what lies below 23 bits of fraction; a negative number that is not whole is the complement of its magnitude.
             let magnitude = f64::from(f32::from_bits(bits & !SIGN)) * power(23);
             match (if zero { 0 } else { magnitude as i64 }, sign != 0) {
                 (BEYOND.., true) => 0,
                 (BEYOND.., false) => INFINITY,
                 (whole, negative) => {
-                    let fixed = if negative && whole != 0 { !whole } else { whole };
+                    let fixed = match whole & 0x7f_ffff {
+                        0 if negative => -whole,
+                        _ if negative => !whole,
+                        _ => whole,
+                    };
                     scaled(EX2.result(0, (fixed & 0x7f_ffff) as u32), (fixed >> 23) as i32 - 23)
                 }
             }
         }
+    }
+}
+
+/// The function of a half or bfloat, as a number of single precision: the result is cut, and what a half has no room for is infinite.
+pub(super) fn mufu_half(op: MufuOp, bits: u32, bfloat: bool) -> u16 {
+    /// Twice the power of two of the largest halves.
+    const BEYOND_HALVES: f32 = 65536.0;
+    let single = mufu(op, bits);
+    let value = f32::from_bits(single);
+    match bfloat {
+        true => (single >> 16) as u16,
+        false if value.abs() >= BEYOND_HALVES => from_f64(f64::INFINITY.copysign(f64::from(value)), Round::Zero),
+        false => from_f64(f64::from(value), Round::Zero),
     }
 }
 
@@ -115,30 +145,37 @@ fn wide(op: MufuOp, bits: u32) -> u32 {
     if field <= 0 { sign } else { sign | (field as u32) << 20 | (result as u32 & 0xf_ffff) }
 }
 
-/// A function in double precision, rounded once.
-fn rounded(op: MufuOp, x: f64) -> u32 {
-    let value = match op {
-        MufuOp::Lg2 => x.log2(),
-        // Angles are in turns.
-        MufuOp::Sin => (turn(x) * std::f64::consts::TAU).sin(),
-        MufuOp::Cos => (turn(x) * std::f64::consts::TAU).cos(),
-        _ => x.tanh(),
-    };
-    let single = value as f32;
-    match () {
-        () if single.is_nan() => NOT_A_NUMBER,
-        () if single.is_subnormal() => single.to_bits() & SIGN,
-        () => single.to_bits(),
-    }
+/// `value * 2^exponent` in single precision, without the bits that it has no room for.
+fn cut(value: i64, exponent: i32) -> u32 {
+    let beyond = (64 - value.leading_zeros()).saturating_sub(24);
+    scaled(value >> beyond << beyond, exponent)
 }
 
-/// What is left of an angle in turns without its whole turns.
-fn turn(x: f64) -> f64 {
-    if x.is_finite() { x - x.trunc() } else { f64::NAN }
+/// The magnitude of an angle in turns without its whole turns, in units of 2^-23 of a quarter turn.
+fn quarters(bits: u32) -> u32 {
+    let turns = f64::from(f32::from_bits(bits & !SIGN));
+    ((turns - turns.floor()) * power(25)) as u32
+}
+
+/// The sine of an angle in such units, with its sign turned where `sign` is set.
+fn sine(angle: u32, sign: u32) -> u32 {
+    let within = angle & 0x7f_ffff;
+    // In every second quarter the angle goes back.
+    let within = if angle >> 23 & 1 != 0 { 0x7f_ffff - within } else { within };
+    (sign ^ (angle >> 24 & 1) << 31) | cut(SIN.sum(0, within), -(SIN.scale as i32))
+}
+
+/// The hyperbolic tangent of a number that is not negative, with this exponent.
+fn tanh(exponent: i32, bits: u32) -> u32 {
+    let Ok(place) = usize::try_from(exponent + 8) else { return bits };
+    let Some(&kept) = TANH_BITS.get(place) else { return 1.0_f32.to_bits() };
+    let first: u32 = TANH_BITS[..place].iter().map(|bits| 1 << (bits - TANH.low)).sum();
+    cut(TANH.sum(first, (bits & 0x7f_ffff) >> (23 - kept)), exponent.min(0) - TANH.scale as i32)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::half::to_f64;
     use super::*;
 
     #[test]
@@ -151,7 +188,9 @@ mod tests {
             assert!(ulps(mufu(MufuOp::Rcp, bits), 1.0 / x) < 1.0);
             assert!(ulps(mufu(MufuOp::Rsq, bits), 1.0 / x.sqrt()) < 1.0);
             assert!(ulps(mufu(MufuOp::Sqrt, bits), x.sqrt()) < 1.0);
-            assert!(ulps(mufu(MufuOp::Lg2, bits), x.log2()) < 2.0);
+            // PTX: 2^-22 absolute from 0.5 to 2, else relative.
+            let error = (f64::from(f32::from_bits(mufu(MufuOp::Lg2, bits))) - x.log2()).abs();
+            assert!(error < 2_f64.powi(-22) * x.log2().abs().max(1.0));
         }
         // The CUDA C programming guide: 2 ulp and a part of the argument for ex2, 2^-20.9 within half a turn for sin and cos; PTX: 2^-11 for
         // tanh. The high words of a double have 20 bits of fraction.
@@ -174,7 +213,6 @@ mod tests {
         }
         assert_eq!(mufu(MufuOp::Rcp, 0x8000_0001), f32::NEG_INFINITY.to_bits());
         assert_eq!(mufu(MufuOp::Rsq, (-1.0_f32).to_bits()), NOT_A_NUMBER);
-        assert_eq!(mufu(MufuOp::Sin, 0.25_f32.to_bits()), 1.0_f32.to_bits());
         assert_eq!(mufu(MufuOp::Sin, f32::INFINITY.to_bits()), NOT_A_NUMBER);
         assert_eq!(mufu(MufuOp::Ex2, (-200.0_f32).to_bits()), 0);
     }
@@ -206,6 +244,46 @@ mod tests {
         assert_eq!([high(MufuOp::Rcp64), high(MufuOp::Rsq64)], [0xa0d3_22da, 0x552f_38ec]);
     }
 
+    /// A product with 1 / (2 pi), cut, as `sin.approx.ftz` has it before MUFU.
+    fn turns(bits: u32) -> u32 {
+        let flushed = |number: f32| if number.is_subnormal() { 0.0_f32.copysign(number) } else { number };
+        let exact = f64::from(flushed(f32::from_bits(bits))) * f64::from(f32::from_bits(0x3e22_f983));
+        let near = exact as f32;
+        flushed(if f64::from(near).abs() > exact.abs() { f32::from_bits(near.to_bits() - 1) } else { near }).to_bits()
+    }
+
+    #[test]
+    fn functions_of_angles_and_logarithms_are_those_of_an_h100() {
+        // The right side as above; sweeps over all bit patterns have steps of 8191, or 4099 in the upper words of doubles.
+        let all = |op| sweep(op, 0, 8191, 1 << 19, |_| true);
+        assert_eq!([MufuOp::Lg2, MufuOp::Tanh, MufuOp::Ex2].map(all), [0x80be_84f6, 0xcc4c_fd5d, 0xfb74_2ea5]);
+        assert_eq!([MufuOp::Rcp, MufuOp::Rsq, MufuOp::Sqrt].map(all), [0xb501_30c2, 0xb1e5_13d5, 0x5e02_a4c8]);
+        let wide = |op| sweep(op, 0, 4099, 1 << 20, |_| true);
+        assert_eq!([MufuOp::Rsq64, MufuOp::Rcp64].map(wide), [0xe996_45a8, 0xf6c9_6806]);
+        assert_eq!(sweep(MufuOp::Lg2, 0x4000_0000, 4, 1 << 21, |_| true), 0xd3b3_5eae);
+        assert_eq!(sweep(MufuOp::Lg2, 0x3f00_0000, 1, 8_388_253, |_| true), 0xda6b_44d3);
+        assert_eq!(sweep(MufuOp::Tanh, 0x3f80_0000, 1, 1 << 23, |_| true), 0x5362_cdf2);
+        assert_eq!(sweep(MufuOp::Tanh, 0x4000_0000, 12, 1 << 21, |_| true), 0x37e8_a1dc);
+        let angles = |op, first: u32, step: u32, count: u32| {
+            let results = (0..count).step_by(257).map(|i| mufu(op, turns(first.wrapping_add(i.wrapping_mul(step)))));
+            crc32fast::hash(&results.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        };
+        assert_eq!([MufuOp::Sin, MufuOp::Cos].map(|op| angles(op, 0, 8191, 1 << 19)), [0xdd73_9030, 0x7c06_be8a]);
+        assert_eq!(angles(MufuOp::Sin, 0x3f80_0000, 1, 1 << 23), 0xb6d7_75df);
+        assert_eq!(angles(MufuOp::Cos, 0x4000_0000, 1, 1 << 23), 0xd3c3_bbbe);
+    }
+
+    #[test]
+    fn functions_of_halves_and_bfloats_are_those_of_an_h100() {
+        let all = |op, bfloat: bool| {
+            let single = |bits: u16| if bfloat { u32::from(bits) << 16 } else { (to_f64(bits) as f32).to_bits() };
+            let results = (0..=u16::MAX).map(|bits| mufu_half(op, single(bits), bfloat));
+            crc32fast::hash(&results.flat_map(u16::to_le_bytes).collect::<Vec<u8>>())
+        };
+        assert_eq!([all(MufuOp::Ex2, false), all(MufuOp::Tanh, false)], [0xd535_0e3b, 0x4fdb_ebf7]);
+        assert_eq!([all(MufuOp::Ex2, true), all(MufuOp::Tanh, true)], [0xeab0_2565, 0xa137_3044]);
+    }
+
     #[test]
     fn what_is_no_ordinary_number_has_a_result_of_its_own() {
         let (minus, one) = (SIGN, 1.0_f32.to_bits());
@@ -214,6 +292,8 @@ mod tests {
             (MufuOp::Rsq, [INFINITY, minus | INFINITY, 0, NOT_A_NUMBER, NOT_A_NUMBER, one]),
             (MufuOp::Sqrt, [0, minus, INFINITY, NOT_A_NUMBER, NOT_A_NUMBER, one]),
             (MufuOp::Ex2, [one, one, INFINITY, 0, NOT_A_NUMBER, 2.0_f32.to_bits()]),
+            (MufuOp::Lg2, [minus | INFINITY, minus | INFINITY, INFINITY, NOT_A_NUMBER, NOT_A_NUMBER, 0]),
+            (MufuOp::Tanh, [0, minus, one, minus | one, NOT_A_NUMBER, 0x3f42_f848]),
         ] {
             let inputs = [0, minus, INFINITY, minus | INFINITY, 0x7fc0_0000, one];
             assert_eq!(inputs.map(|bits| mufu(op, bits)), expected, "{op:?}");

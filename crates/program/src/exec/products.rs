@@ -8,6 +8,7 @@
 use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
 use super::cta::Trouble;
 use super::lanes::{Lanes, Row};
+use super::plain::{self, Plain};
 use super::tensor::{COLUMNS, Split, Sums, of_sum, per_register};
 
 /// Rows of a warp.
@@ -59,12 +60,37 @@ impl Matrix {
         swizzle(start + at, width)
     }
 
-    /// The bits of an element.
-    fn read(&self, shared: &[u8], row: usize, k: usize) -> Result<u32, Trouble> {
-        let address = self.address(row as u64, k as u64);
-        let beyond = || Trouble::OutsideOwn { space: Space::Shared, address, size: shared.len() };
-        let bytes = shared.get(address as usize..(address + self.size) as usize).ok_or_else(beyond)?;
-        Ok(bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)))
+    /// Calls `put(row, k, bits)` for the elements of `rows` rows, a multiple of 8 from a multiple of 8 on. What lies in one piece of 16 bytes is found at
+    /// once.
+    fn each(&self, shared: &[u8], (first, rows): (usize, usize), k: usize, mut put: impl FnMut(usize, usize, u32)) -> Result<(), Trouble> {
+        let size = self.size as usize;
+        let word = |bytes: &[u8], i: usize| match size {
+            2 => u32::from(bytes[2 * i]) | u32::from(bytes[2 * i + 1]) << 8,
+            _ => bytes[size * i..size * (i + 1)].iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
+        };
+        let piece = |row: usize, k: usize, bytes: usize| {
+            let address = self.address(row as u64, k as u64);
+            let beyond = || Trouble::OutsideOwn { space: Space::Shared, address, size: shared.len() };
+            shared.get(address as usize..address as usize + bytes).ok_or_else(beyond)
+        };
+        if self.transposed {
+            let group = (16 / size).min(8);
+            for k in 0..k {
+                for row in (0..rows).step_by(group) {
+                    let bytes = piece(first + row, k, group * size)?;
+                    (0..group).for_each(|i| put(row + i, k, word(bytes, i)));
+                }
+            }
+        } else {
+            for row in 0..rows {
+                for start in (0..k).step_by(16 / size) {
+                    let count = (16 / size).min(k - start);
+                    let bytes = piece(first + row, start, count * size)?;
+                    (0..count).for_each(|i| put(row, start + i, word(bytes, i)));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -98,11 +124,7 @@ pub(super) fn execute(
     let mut a = [[0; MOST_K]; ROWS];
     match first {
         Some(matrix) => {
-            for (row, a) in a.iter_mut().enumerate() {
-                for (k, a) in a.iter_mut().enumerate().take(k) {
-                    *a = matrix.read(shared, number % 4 * ROWS + row, k)?;
-                }
-            }
+            matrix.each(shared, (number % 4 * ROWS, ROWS), k, |row, k, word| a[row][k] = word)?;
         }
         None => {
             let per = 4 / size(product.a) as usize;
@@ -122,25 +144,24 @@ pub(super) fn execute(
     let blocks = usize::from(product.n) / COLUMNS;
     let integers = matches!(product.a, Element::Integer(..));
     let rule = Rule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
-    let mut split = Split::<ROWS, MOST_K>::new();
-    if !integers {
+    let turned = product.negated[0] != product.negated[1];
+    let ordinary = !product.half && Plain::<1, 1>::takes(product.a) && Plain::<1, 1>::takes(product.b);
+    let mut plain = Plain::<ROWS, MOST_K>::new();
+    // With exponents apart, where sums need them.
+    let mut split: Option<Split<ROWS, MOST_K>> = None;
+    if ordinary {
         for (row, a) in a.iter().enumerate() {
             for (k, word) in a.iter().enumerate().take(k) {
-                split.put(row, k, (product.a, *word, 0));
+                plain.put(row, k, (product.a, *word, 0));
             }
         }
-        if product.negated[0] != product.negated[1] {
-            split.significands.iter_mut().flatten().for_each(|value| *value = -*value);
-            split.values.iter_mut().flatten().for_each(|value| *value = -*value);
+        if turned {
+            plain.negate();
         }
     }
     for block in 0..blocks {
         let mut b = [[0; COLUMNS]; MOST_K];
-        for (k, b) in b.iter_mut().enumerate().take(k) {
-            for (column, b) in b.iter_mut().enumerate() {
-                *b = second.read(shared, COLUMNS * block + column, k)?;
-            }
-        }
+        second.each(shared, (COLUMNS * block, COLUMNS), k, |column, k, word| b[k][column] = word)?;
         let mut sums = [Sums { bits: [0; COLUMNS], half: product.half }; ROWS];
         let per = if product.half { 2 } else { 1 };
         let row = |i: usize| (4 / per * block + i / per) as u16;
@@ -158,14 +179,22 @@ pub(super) fn execute(
                 }
             }
         } else {
-            let mut other = Split::<MOST_K, COLUMNS>::new();
-            for (k, b) in b.iter().enumerate().take(k) {
-                for (column, word) in b.iter().enumerate() {
-                    other.put(k, column, (product.b, *word, 0));
+            let mut plain_b = Plain::<MOST_K, COLUMNS>::new();
+            if ordinary {
+                for (k, b) in b.iter().enumerate().take(k) {
+                    for (column, word) in b.iter().enumerate() {
+                        plain_b.put(k, column, (product.b, *word, 0));
+                    }
                 }
             }
+            let mut other: Option<Split<MOST_K, COLUMNS>> = None;
             for (row, sums) in sums.iter_mut().enumerate() {
-                sums.add(rule, (&split, row), &other, 0..k);
+                if ordinary && plain::add(&mut sums.bits, rule, (&plain, row), &plain_b, 0..k) {
+                    continue;
+                }
+                let split = split.get_or_insert_with(|| apart(&a, k, product.a, turned));
+                let other = other.get_or_insert_with(|| apart(&b, k, product.b, false));
+                sums.add(rule, (split, row), other, 0..k);
             }
         }
         let value = |i: usize, lane: usize| {
@@ -178,6 +207,24 @@ pub(super) fn execute(
         }
     }
     Ok(())
+}
+
+/// The elements with exponents apart, of the first matrix in rows, of the second in columns; `turned` for the other sign.
+fn apart<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, element: Element, turned: bool) -> Split<N, M> {
+    let mut split = Split::new();
+    for (row, words) in words.iter().enumerate() {
+        for (column, word) in words.iter().enumerate() {
+            // Of the dimension of k there may be fewer.
+            if if N == MOST_K { row < k } else { column < k } {
+                split.put(row, column, (element, *word, 0));
+            }
+        }
+    }
+    if turned {
+        split.significands.iter_mut().flatten().for_each(|value| *value = -*value);
+        split.values.iter_mut().flatten().for_each(|value| *value = -*value);
+    }
+    split
 }
 
 /// A sum of integers, or of the bits that two bytes have in common.

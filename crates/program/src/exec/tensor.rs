@@ -7,6 +7,7 @@
 use super::super::isa::{Element, Inst, Op, Round, Rule, Tensor};
 use super::half;
 use super::lanes::{Lanes, Row};
+use super::plain::{self, Plain};
 
 /// Largest number of rows, and of columns of the second matrix.
 const MOST_ROWS: usize = 16;
@@ -273,11 +274,15 @@ fn single_of(sum: i64, exponent: i32) -> u32 {
 }
 
 fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    let mut a = Split::<MOST_ROWS, 16>::new();
-    let mut b = Split::<16, COLUMNS>::new();
+    let (mut a, mut b) = (Plain::<MOST_ROWS, 16>::new(), Plain::<16, COLUMNS>::new());
+    // Elements with exponents apart, where sums need them.
+    let mut apart: Option<(Split<MOST_ROWS, 16>, Split<16, COLUMNS>)> = None;
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
-    of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
-    of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+    let plain = !tensor.half && Plain::<1, 1>::takes(tensor.a) && Plain::<1, 1>::takes(tensor.b);
+    if plain {
+        of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
+        of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+    }
     let mut sums = [Sums { bits: [0; COLUMNS], half: tensor.half }; MOST_ROWS];
     for lane in 0..32 {
         for i in 0..4 {
@@ -292,7 +297,17 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     let chunk = usize::from(tensor.rule.bytes) * per_register(tensor.a) / 4;
     for (row, sums) in sums.iter_mut().enumerate() {
         for start in (0..k).step_by(chunk) {
-            sums.add(tensor.rule, (&a, row), &b, start..(start + chunk).min(k));
+            let chunk = start..(start + chunk).min(k);
+            if plain && plain::add(&mut sums.bits, tensor.rule, (&a, row), &b, chunk.clone()) {
+                continue;
+            }
+            let (a, b) = apart.get_or_insert_with(|| {
+                let (mut a, mut b) = (Split::new(), Split::new());
+                of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
+                of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+                (a, b)
+            });
+            sums.add(tensor.rule, (a, row), b, chunk);
         }
     }
     let value = |i: usize, lane: usize| {

@@ -125,8 +125,11 @@ pub(in super::super) enum Op {
     FSelect,
     CheckDivision,
     Mufu(MufuOp),
-    /// The same of half precision.
-    MufuHalf(MufuOp),
+    /// The same of half precision or bfloats.
+    MufuHalf {
+        op: MufuOp,
+        bfloat: bool,
+    },
     // Double precision.
     DAdd(Round),
     DMul(Round),
@@ -358,7 +361,7 @@ impl Op {
             | Self::SetFloat { .. }
             | Self::CheckDivision
             | Self::Mufu(_)
-            | Self::MufuHalf(_)
+            | Self::MufuHalf { .. }
             | Self::PickDouble { .. }
             | Self::DAdd(_)
             | Self::DMul(_)
@@ -401,7 +404,7 @@ impl Op {
                 | Self::FSelect
                 | Self::CheckDivision
                 | Self::Mufu(_)
-                | Self::MufuHalf(_)
+                | Self::MufuHalf { .. }
                 | Self::FloatToFloat { .. }
                 | Self::FloatToInt { .. }
                 | Self::PackHalves { .. }
@@ -433,7 +436,7 @@ impl Op {
         let halves = match self {
             Self::IntToFloat { from, .. } => matches!(from, Number::Integer(2, _)),
             Self::FloatToFloat { from, .. } | Self::FloatToInt { from, .. } => matches!(from, Number::Float(2) | Number::Bfloat),
-            _ => matches!(self, Self::MufuHalf(_)),
+            _ => matches!(self, Self::MufuHalf { .. }),
         };
         self.takes_halves() || halves && part != Half::Single
     }

@@ -188,7 +188,8 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             };
             let op = parts.find(read).ok_or(None)?;
             let known: &[&str] = &["RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H"];
-            row(&[known, &["F16"]], if parts.has("F16") { Op::MufuHalf(op) } else { Op::Mufu(op) }, "DS")
+            let bfloat = parts.has("BF16");
+            row(&[known, &["F16", "BF16"]], if bfloat || parts.has("F16") { Op::MufuHalf { op, bfloat } } else { Op::Mufu(op) }, "DS")
         }
         "DADD" => row(&[ROUND], Op::DAdd(parts.round()), "DSS"),
         "DMUL" => row(&[ROUND], Op::DMul(parts.round()), "DSS"),
