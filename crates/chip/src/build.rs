@@ -154,6 +154,7 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, BuildError> {
     load.map_or(Ok(()), |load| load.check(machine))?;
+    machine.each_kind().try_for_each(Machine::check_own)?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;

@@ -279,6 +279,8 @@ choices! {
         Fifo = "fifo": "the line that was placed first",
         Random = "random": "any, drawn by a keyed generator",
         Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
+        Ship = "ship": "as srrip, and lines of instructions whose lines are seldom read again leave first (SHiP, Wu et al., MICRO 2011)",
+        Own = "own": "the policy of the calling program",
     }
 }
 
@@ -340,6 +342,8 @@ choices! {
     DramScheduler {
         Fcfs = "fcfs": "first come, first served",
         FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+        ParBs = "par-bs": "in batches of a few requests of each requester and bank; within a batch row hits first, then the requester with the least (Mutlu and Moscibroda, ISCA 2008)",
+        Own = "own": "the order of the calling program",
     }
 }
 

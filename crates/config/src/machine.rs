@@ -3,6 +3,7 @@
 use warpshard_base::Frequency;
 use warpshard_device::standard::{Standard, StandardError};
 use warpshard_protocol::AddressMap;
+use warpshard_seam::Own;
 
 pub use super::cache::Cache;
 pub use super::choices::{
@@ -13,6 +14,7 @@ use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
 use super::seat::Seat;
 use super::system::System;
+use crate::MachineError;
 
 /// A whole chip. Its default, before any key is read, has none of anything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +39,8 @@ pub struct Machine {
     pub system: Option<System>,
     /// Other kinds of GPUs in that system.
     pub kinds: Vec<GpuKind>,
+    /// Policies of the calling program, for keys that say `own`. No text names them.
+    pub own: Own,
 }
 
 /// GPUs that differ from what the rest of the machine describes.
@@ -69,6 +73,35 @@ impl Machine {
     /// What each GPU is, in their order.
     pub fn each_gpu(&self) -> impl Iterator<Item = &Self> {
         (0..self.gpus()).map(|gpu| self.of_gpu(gpu))
+    }
+
+    /// The same machine with policies of the calling program, on every GPU.
+    #[must_use]
+    pub fn with_own(mut self, own: &Own) -> Self {
+        self.kinds.iter_mut().for_each(|kind| kind.machine.own = own.clone());
+        self.own = own.clone();
+        self
+    }
+
+    /// Whether the calling program brings a policy for each key that says `own`.
+    ///
+    /// # Errors
+    /// The first key for which it brings none, and what to do.
+    pub fn check_own(&self) -> Result<(), MachineError> {
+        let Self { gpu: Gpu { sm, .. }, mem, own, .. } = self;
+        let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
+        let asked = [
+            ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+            ("mem.dram.scheduler", mem.dram.scheduler == DramScheduler::Own && own.dram_order.is_none(), "with_dram_order"),
+            ("mem.llc.replacement", mem.llc.replacement == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+        ];
+        match asked.into_iter().find(|(_, missing, _)| *missing) {
+            None => Ok(()),
+            Some((key, _, with)) => Err(MachineError::from(format!(
+                "`{key}` is \"own\", and the calling program brings no policy for it, expected one: choose another word, or give the catalogue one \
+                 (`Catalogue::with_own`, `Own::{with}`)"
+            ))),
+        }
     }
 
     /// Each kind of GPU once: this machine first.

@@ -8,11 +8,12 @@
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{LocalMap, MemOp, MemPacket};
+use warpshard_seam::{Level, Own};
 
 use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
-use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
+use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, Status, Waiter};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +77,15 @@ pub struct Slice {
 impl Slice {
     /// An empty slice.
     pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues) -> Self {
+        Self::with_own(id, spec, queues, &Own::default())
+    }
+
+    /// The same with the policies of the calling program.
+    pub fn with_own(id: SliceId, spec: &Cache, queues: &PartitionQueues, own: &Own) -> Self {
         Self {
             id,
             sectored: spec.sectored,
-            cache: DataCache::new(spec, spec.ways, 0),
+            cache: DataCache::at(Level::Llc(id.0), spec, spec.ways, 0, own),
             arrivals: Ring::new(16),
             since: Cycle::NEVER,
             pending: Pending::new(),
@@ -367,7 +373,8 @@ impl Slice {
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next() };
+        let owner = Owner { port: packet.port, kernel: packet.kernel };
+        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
         let queued = self.cache.queued();
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
@@ -381,14 +388,15 @@ impl Slice {
             Answer::Now => self.out.push(access.token),
             Answer::AtFill | Answer::FromBelow => {}
         }
+        // Fetched and written sectors of the requests that it sent down.
+        let mut sent = [0; 2];
+        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
         if let Some(counters) = self.kernels.get_mut(packet.kernel.index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
-            for down in self.cache.queued_since(queued) {
-                let sectors = u64::from(down.sectors.count());
-                *(if down.is_fetch() { &mut counters.dram_reads } else { &mut counters.dram_writes }) += sectors;
-            }
+            counters.dram_reads += sent[0];
+            counters.dram_writes += sent[1];
         }
         self.pending.keep(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;

@@ -103,14 +103,14 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         assert!(count <= u64::BITS, "{id} has {count} slices");
-        let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues);
+        let slice = |i: u32| Slice::with_own(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, &machine.own);
         let arrival = arrival_capacity(machine);
         let side = |i: u32| {
             let slice = slice(i);
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
             SlicePort::new(slice, CreditSender::new(machine.noc.input_queue), returns)
         };
-        let channel = Channel::new(mem, machine.clocks.dram, id);
+        let channel = Channel::new(mem, machine.clocks.dram, id, &machine.own);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
         let local = LocalMap::new(&map);

@@ -3,7 +3,7 @@
 //! Apart from the L1's own code, since most L1s prefetch nothing.
 
 use warpshard_base::{Addr, Cycle, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Prefetched, Status, Wanted};
+use warpshard_mem::cache::{Access as Lookup, AccessKind, Owner, Prefetched, Status, Wanted};
 
 use super::super::coalesce::Access;
 use super::{Common, L1, Requester};
@@ -53,7 +53,8 @@ impl L1 {
         let Wanted { addr, sectors, kernel, .. } = wanted;
         let set = self.cache.set_index(addr.0);
         let token = Requester::Prefetch { kernel }.encode();
-        let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token };
+        let owner = Owner { port: self.port, kernel };
+        let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token, owner };
         let became = self.cache.prefetch(&lookup, now);
         if became == Prefetched::Sent {
             self.tags_changed(addr.line(), sectors);

@@ -2,6 +2,8 @@
 
 use warpshard_config::machine::{Prefetch, Replacement};
 
+use warpshard_seam::Identity;
+
 use super::*;
 use crate::test_machine::test_machine;
 
@@ -73,6 +75,21 @@ fn the_next_line_is_there_when_a_stream_comes_to_it() {
     let (_, earliest, counters) = run(&prefetching(Prefetch::NextLine, 8), stream());
     assert!(earliest < earlier, "{earliest} cycles at a distance of eight, {earlier} at one");
     assert!(counters.is_some_and(|counters| counters.prefetches_useful >= 48 && counters.prefetches_late <= 8));
+}
+
+#[test]
+fn reads_carry_the_signature_of_their_instruction_and_warp() {
+    let mut program = Program::new(2);
+    for (warp, address) in [(0, 0x1000), (1, 0x2000)] {
+        program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
+        program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[address + 0x800]);
+    }
+    let mut bench = Bench::single(&test_machine(), 64, program.exit());
+    bench.finish();
+    let mut sent: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr.0, packet.bytes)).collect();
+    sent.sort_unstable();
+    let read = |instruction, warp| Identity::signature(instruction, warp);
+    assert_eq!(sent, [(0x1000, read(0, 0)), (0x1800, 0xf), (0x2000, read(0, 1)), (0x2800, 0xf)], "and writes their bytes");
 }
 
 #[test]
