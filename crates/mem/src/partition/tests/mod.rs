@@ -1,6 +1,7 @@
 //! A partition with mocks on its links: exact cycles, saturation, conservation, and independence of the spans.
 
 mod copies;
+mod order;
 mod replacement;
 
 use std::collections::BTreeMap;
