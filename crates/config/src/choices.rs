@@ -285,11 +285,13 @@ choices! {
 }
 
 choices! {
-    /// What an L1 fetches before a load asks for it.
+    /// What a cache fetches before a read asks for it.
     Prefetch {
         None = "none": "nothing",
         NextLine = "next-line": "with each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
         Stride = "stride": "what lies strides ahead of a load instruction of a warp, once its stride came twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
+        Ghb = "ghb": "what followed a miss of the warp the last time (global history buffer with address correlation, Nesbit and Smith, HPCA 2004)",
+        Own = "own": "what the calling program says",
     }
 }
 

@@ -92,6 +92,8 @@ impl Machine {
         let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
         let asked = [
             ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+            ("gpu.sm.l1.prefetch", sm.l1.prefetch == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
+            ("mem.llc.prefetch", mem.prefetch.policy == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
             ("mem.dram.scheduler", mem.dram.scheduler == DramScheduler::Own && own.dram_order.is_none(), "with_dram_order"),
             ("mem.llc.replacement", mem.llc.replacement == Replacement::Own && own.replacement.is_none(), "with_replacement"),
         ];
@@ -423,6 +425,8 @@ pub struct L1 {
     pub prefetch: Prefetch,
     /// How many lines or strides ahead.
     pub prefetch_distance: u32,
+    /// How many sectors a read fetches in advance.
+    pub prefetch_degree: u32,
 }
 
 /// The adaptive split between L1 and shared memory.
@@ -526,6 +530,8 @@ pub struct Mem {
     pub map: AddressMap,
     /// The cache of a slice.
     pub llc: Cache,
+    /// What it fetches before a read asks for it.
+    pub prefetch: Prefetching,
     /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
     pub rop_latency: u64,
     /// Capacities of the queues: network to slice, slice to DRAM, DRAM to slice, slice to network.
@@ -546,6 +552,17 @@ impl Mem {
     pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
         self.dram.device(&self.map, clock)
     }
+}
+
+/// Prefetching into an LLC slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefetching {
+    /// What is fetched.
+    pub policy: Prefetch,
+    /// How many lines, strides or misses ahead of a read.
+    pub distance: u32,
+    /// How many sectors for one read.
+    pub degree: u32,
 }
 
 /// Queue capacities of a memory partition, in packets.

@@ -53,7 +53,7 @@ impl PartialEq for OwnTopology {
 pub struct Own {
     /// For `gpu.sm.l1.cache.replacement` and `mem.llc.replacement`.
     pub replacement: Option<Maker<CacheSite, BoxedReplacement>>,
-    /// For `gpu.sm.l1.prefetch` and `mem.prefetch`.
+    /// For `gpu.sm.l1.prefetch` and `mem.llc.prefetch`.
     pub prefetcher: Option<Maker<CacheSite, BoxedPrefetcher>>,
     /// For `mem.dram.scheduler`.
     pub dram_order: Option<Maker<DramSite, BoxedDramOrder>>,

@@ -7,13 +7,14 @@
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use warpshard_config::machine::{Cache, PartitionQueues};
-use warpshard_protocol::{LocalMap, MemOp, MemPacket};
+use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
 use warpshard_seam::{Level, Own};
 
 use super::from_dram::FromDram;
+use super::ahead::Ahead;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
-use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, Status, Waiter};
+use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, Prefetcher, Status, Waiter};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Arrived {
 pub struct Slice {
     pub(super) id: SliceId,
     sectored: bool,
-    cache: DataCache,
+    pub(super) cache: DataCache,
     pub(super) arrivals: Ring<Arrived>,
     /// When the oldest of them arrived; never where there is none.
     pub(super) since: Cycle,
@@ -71,7 +72,9 @@ pub struct Slice {
     /// What is counted by application, where several share the GPU.
     applications: Box<[LlcApplicationCounters]>,
     /// What is counted by kernel launch.
-    kernels: Box<[LlcKernelCounters]>,
+    pub(super) kernels: Box<[LlcKernelCounters]>,
+    /// What it fetches in advance, where it does.
+    pub(super) ahead: Option<Box<Ahead>>,
 }
 
 impl Slice {
@@ -97,7 +100,15 @@ impl Slice {
             counters: LlcCounters::default(),
             applications: Box::default(),
             kernels: Box::default(),
+            ahead: None,
         }
+    }
+
+    /// The same with a prefetcher; `map` tells which addresses belong to the slice.
+    #[must_use]
+    pub fn with_prefetcher(self, prefetcher: Option<Prefetcher>, map: &AddressMap) -> Self {
+        let ahead = prefetcher.map(|prefetcher| Box::new(Ahead { prefetcher, map: map.clone() }));
+        Self { ahead, ..self }
     }
 
     /// Counts for each of so many kernel launches and applications, too.
@@ -306,6 +317,9 @@ impl Slice {
                 freed = self.look_up(now);
             }
         }
+        if self.ahead.is_some() {
+            self.prefetch_ahead(now, map);
+        }
         Acted { freed, dram }
     }
 
@@ -322,6 +336,9 @@ impl Slice {
         }
         if self.since != Cycle::NEVER && !self.is_blocked() {
             next = next.min(self.cache.data_port_free_at().max(self.since.after(1)));
+        }
+        if let Some(ahead) = &self.ahead {
+            next = next.min(ahead.prefetcher.next_at());
         }
         next.max(from)
     }
@@ -397,6 +414,11 @@ impl Slice {
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
             counters.dram_reads += sent[0];
             counters.dram_writes += sent[1];
+        }
+        if kind == AccessKind::Read
+            && let Some(ahead) = &mut self.ahead
+        {
+            ahead.prefetcher.read(&access, status, now);
         }
         self.pending.keep(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;

@@ -84,7 +84,7 @@ impl L1 {
         }
         self.tags_changed(line, sectors);
         if self.prefetcher.is_some() && !write {
-            self.note_read(addr, outcome.status);
+            self.note_read(&lookup, outcome.status, now);
         }
         Some(served)
     }

@@ -11,7 +11,7 @@ mod requester;
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, Ring, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, L1 as Spec};
 use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
-use warpshard_seam::{Level, Own};
+use warpshard_seam::{CacheSite, Level, Own};
 
 use super::coalesce::Access;
 use super::net::Reply;
@@ -77,6 +77,8 @@ pub(super) struct L1 {
 impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec, port: PortId, own: &Own) -> Self {
         let latency = spec.latency.max(1);
+        let (distance, degree) = (spec.prefetch_distance, spec.prefetch_degree);
+        let site = CacheSite { distance, degree, ..CacheSite::new(Level::L1(port.0), cache.sets, max_ways(cache, spec), cache.line_bytes) };
         let banks = spec.banks.max(1) as usize;
         Self {
             cache: DataCache::at(Level::L1(port.0), cache, max_ways(cache, spec), spec.write_ratio, own),
@@ -89,7 +91,7 @@ impl L1 {
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
-            prefetcher: Prefetcher::new(spec.prefetch, spec.prefetch_distance, Self::max_lines(cache, spec)).map(Box::new),
+            prefetcher: Prefetcher::new(spec.prefetch, &site, own).map(Box::new),
         }
     }
 
