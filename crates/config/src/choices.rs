@@ -309,6 +309,8 @@ choices! {
     Topology {
         Crossbar = "crossbar": "a crossbar, see `crossbar`",
         Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
+        Torus = "torus": "the same with rows and columns closed to rings; packets begin with the closing link where that is shorter",
+        Own = "own": "the routers, links and routes of the calling program, of the size that `mesh` gives",
     }
 }
 
@@ -326,6 +328,8 @@ choices! {
     Arbiter {
         RoundRobin = "round-robin": "one pointer for the switch",
         Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+        Age = "age": "the packet that has waited longest at its input (Abts and Weisser, SC 2007)",
+        Own = "own": "as the calling program says",
     }
 }
 

@@ -88,12 +88,14 @@ impl Machine {
     /// # Errors
     /// The first key for which it brings none, and what to do.
     pub fn check_own(&self) -> Result<(), MachineError> {
-        let Self { gpu: Gpu { sm, .. }, mem, own, .. } = self;
+        let Self { gpu: Gpu { sm, .. }, noc, mem, own, .. } = self;
         let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
         let asked = [
             ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
             ("gpu.sm.l1.prefetch", sm.l1.prefetch == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
             ("mem.llc.prefetch", mem.prefetch.policy == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
+            ("noc.topology", noc.topology == Topology::Own && own.topology.is_none(), "with_topology"),
+            ("noc.arbiter", noc.mesh.is_none() && noc.arbiter == Arbiter::Own && own.arbiter.is_none(), "with_arbiter"),
             ("mem.dram.scheduler", mem.dram.scheduler == DramScheduler::Own && own.dram_order.is_none(), "with_dram_order"),
             ("mem.llc.replacement", mem.llc.replacement == Replacement::Own && own.replacement.is_none(), "with_replacement"),
         ];
@@ -474,7 +476,9 @@ pub struct Noc {
     pub arbiter: Arbiter,
     /// The router that a `vc` crossbar is; all 0 for the others.
     pub vc: VcCrossbar,
-    /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
+    /// What packets travel over.
+    pub topology: Topology,
+    /// The routers that take the place of the crossbar; `None` keeps the crossbar.
     pub mesh: Option<Mesh>,
 }
 
