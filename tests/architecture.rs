@@ -46,7 +46,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("policy", &["base", "control", "stats", "state"]),
     (
         "chip",
-        &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem", "noc", "gpu", "cpu", "control", "sync", "seam", "state"],
+        &[
+            "base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem", "noc", "gpu", "cpu", "control", "sync", "seam",
+            "state",
+        ],
     ),
     ("energy", &["base", "stats", "config", "configs"]),
     ("report", &["base", "build", "stats", "config", "energy"]),

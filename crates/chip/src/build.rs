@@ -388,7 +388,7 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
 fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildError> {
     let grid = seam::Grid { columns: mesh.columns as u16, rows: mesh.rows as u16 };
     let wiring = match (machine.noc.topology, &machine.own.topology) {
-        (machine::Topology::Torus, _) => Torus.wiring(grid)?,
+        (machine::Topology::Torus, _) => seam::Topology::wiring(&Torus, grid)?,
         (machine::Topology::Own, Some(own)) => own.0.wiring(grid)?,
         (machine::Topology::Own, None) => return Err("`noc.topology` is \"own\", and the calling program brings no topology".into()),
         (machine::Topology::Mesh | machine::Topology::Crossbar, _) => {
@@ -398,7 +398,10 @@ fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildEr
     let places = usize::from(grid.columns) * usize::from(grid.rows);
     if wiring.terminals() != places {
         let (name, terminals) = (wiring.name(), wiring.terminals());
-        return Err(format!("the topology {name} has {terminals} terminals, expected {places}: one for each place of `noc.mesh.placement`").into());
+        return Err(format!(
+            "the topology {name} has {terminals} terminals, expected {places}: one for each place of `noc.mesh.placement`"
+        )
+        .into());
     }
     Ok(Topology::Wired(Wired(Arc::new(wiring))))
 }

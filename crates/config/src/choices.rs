@@ -231,6 +231,7 @@ choices! {
         TwoLevelLrr = "two-level-lrr": "a small ready queue served round robin, filled in the order of arrival",
         TwoLevelOldest = "two-level-oldest": "a small ready queue served round robin, filled with the oldest first",
         TwoLevelPhase = "two-level-phase": "a small ready queue served round robin, filled with the shortest next phase first",
+        Own = "own": "the order of the calling program",
     }
 }
 

@@ -92,6 +92,7 @@ impl Machine {
         let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
         let asked = [
             ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+            ("gpu.sm.order", sm.order == WarpOrder::Own && own.warp_order.is_none(), "with_warp_order"),
             ("gpu.sm.l1.prefetch", sm.l1.prefetch == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
             ("mem.llc.prefetch", mem.prefetch.policy == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
             ("noc.topology", noc.topology == Topology::Own && own.topology.is_none(), "with_topology"),

@@ -35,7 +35,8 @@ impl Default for &'static Catalogue {
 impl Catalogue {
     /// The files and policies of no particular paper.
     pub fn core() -> &'static Self {
-        static CORE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue { files: Files::core().clone(), policies: Policies::core().clone(), own: Own::default() });
+        static CORE: LazyLock<Catalogue> =
+            LazyLock::new(|| Catalogue { files: Files::core().clone(), policies: Policies::core().clone(), own: Own::default() });
         &CORE
     }
 

@@ -26,8 +26,8 @@ pub use prefetch::{Became, BoxedPrefetcher, Found, Prefetcher, Read};
 pub use replacement::{Access, BoxedReplacement, Place, Replacement};
 pub use site::{CacheSite, Level};
 pub use topology::{End, Far, Grid, Link, Topology, Wiring, WiringError};
-pub use warpshard_base::Rng;
 pub use warps::{BoxedWarpOrder, WarpOrder, WarpSite, Warps};
+pub use warpshard_base::Rng;
 
 /// The box of a trait of this package, with what a unit needs of it: it can be copied and saved, and says its name.
 macro_rules! boxed {

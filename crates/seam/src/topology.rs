@@ -78,7 +78,10 @@ pub enum WiringError {
         problem: &'static str,
     },
     /// Packets on links may wait for each other in a circle.
-    #[error("{name}: packets on the links that leave routers {} may wait for each other in a circle: change a route among them", list(routers))]
+    #[error(
+        "{name}: packets on the links that leave routers {} may wait for each other in a circle: change a route among them",
+        list(routers)
+    )]
     Cycle {
         /// The topology.
         name: String,

@@ -73,12 +73,7 @@ impl CommandChannel {
     /// # Panics
     /// When the memory has no command-level controller, or its device or mapping is impossible: what the checks of machines
     /// refuse.
-    pub(super) fn new(
-        mem: &Mem,
-        clock: Frequency,
-        partition: PartitionId,
-        order: impl FnOnce(u32, u32) -> Option<BoxedDramOrder>,
-    ) -> Self {
+    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, order: impl FnOnce(u32, u32) -> Option<BoxedDramOrder>) -> Self {
         let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
@@ -157,7 +152,15 @@ impl CommandChannel {
         for begin in (0..WIDEST_LINE).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
                 let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
-                self.entering.push_back(Access { bank, row, column, write: !request.kind.is_read(), token, port: request.port, kernel: request.kernel });
+                self.entering.push_back(Access {
+                    bank,
+                    row,
+                    column,
+                    write: !request.kind.is_read(),
+                    token,
+                    port: request.port,
+                    kernel: request.kernel,
+                });
             }
         }
         self.requests[token as usize] = Request { bursts: self.entering.len() as u8, ..request };

@@ -10,8 +10,8 @@ use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
 use warpshard_seam::{Level, Own};
 
-use super::from_dram::FromDram;
 use super::ahead::Ahead;
+use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
 use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, Prefetcher, Status, Waiter};

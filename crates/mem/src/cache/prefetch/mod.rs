@@ -17,8 +17,8 @@ use warpshard_config::machine::Prefetch;
 use warpshard_seam::{self as seam, Became, BoxedPrefetcher, CacheSite, Found, Identity, Level, Own};
 use warpshard_stats::counters;
 
-use super::{Access, Owner, Status};
 use super::index::hash;
+use super::{Access, Owner, Status};
 
 counters! {
     /// What the prefetcher of an L1 or of an LLC slice did.

@@ -97,7 +97,8 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
             let (bank, row) = (place.bank as u8, place.row);
             Request { addr: Addr(addr), bank, row, sectors: SectorMask::of(Addr(addr)), port: PortId(port), ..Request::default() }
         };
-        let requests = [stream.iter().take(16).map(|addr| request(*addr, 0)).collect(), rows.iter().map(|addr| request(*addr, 1)).collect()];
+        let requests =
+            [stream.iter().take(16).map(|addr| request(*addr, 0)).collect(), rows.iter().map(|addr| request(*addr, 1)).collect()];
         let [row_hits, batches] = [DramScheduler::FrFcfs, DramScheduler::ParBs].map(|order| {
             machine.mem.dram.scheduler = order;
             match &mut Channel::new(&machine.mem, machine.clocks.dram, PartitionId(0), &Own::default()) {
