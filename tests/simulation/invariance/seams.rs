@@ -29,7 +29,12 @@ const MESH: Settings = &[
     ("noc.mesh.placement", r#"["gpu0", "mem0", "gpu1", "mem1", "gpu2", "-", "gpu3", "-"]"#),
 ];
 const SMALL_L1: Settings = &[("gpu.sm.l1.unified.adaptive", "false")];
-const COMMANDS: Settings = &[("mem.dram.controller", "standard")];
+const COMMANDS: Settings = &[
+    ("mem.dram.controller", "standard"),
+    ("mem.dram.timing.tREFI", "1500"),
+    ("mem.dram.timing.tRFC", "100"),
+    ("mem.dram.timing.tFAW", "14"),
+];
 
 /// Each policy with the settings that choose it, after those that it has in common with the default.
 const POLICIES: &[(Settings, Settings)] = &[

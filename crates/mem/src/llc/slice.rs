@@ -10,11 +10,13 @@ use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
 use warpshard_seam::{Level, Own};
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Sent};
 use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
-use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, Prefetcher, Status, Waiter};
+use crate::cache::{
+    Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, PrefetchCounters, Prefetcher, Status, Waiter,
+};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl Arrived {
 pub struct Slice {
     pub(super) id: SliceId,
     sectored: bool,
-    pub(super) cache: DataCache,
+    cache: DataCache,
     pub(super) arrivals: Ring<Arrived>,
     /// When the oldest of them arrived; never where there is none.
     pub(super) since: Cycle,
@@ -72,9 +74,9 @@ pub struct Slice {
     /// What is counted by application, where several share the GPU.
     applications: Box<[LlcApplicationCounters]>,
     /// What is counted by kernel launch.
-    pub(super) kernels: Box<[LlcKernelCounters]>,
+    kernels: Box<[LlcKernelCounters]>,
     /// What it fetches in advance, where it does.
-    pub(super) ahead: Option<Box<Ahead>>,
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Slice {
@@ -107,7 +109,7 @@ impl Slice {
     /// The same with a prefetcher; `map` tells which addresses belong to the slice.
     #[must_use]
     pub fn with_prefetcher(self, prefetcher: Option<Prefetcher>, map: &AddressMap) -> Self {
-        let ahead = prefetcher.map(|prefetcher| Box::new(Ahead { prefetcher, map: map.clone() }));
+        let ahead = prefetcher.map(|prefetcher| Box::new(Ahead::new(prefetcher, map)));
         Self { ahead, ..self }
     }
 
@@ -152,6 +154,11 @@ impl Slice {
             write_sector_misses,
             ..self.counters.clone()
         }
+    }
+
+    /// What its prefetcher did, where it has one.
+    pub fn prefetches(&self) -> Option<&PrefetchCounters> {
+        self.ahead.as_ref().map(|ahead| &ahead.prefetcher.counters)
     }
 
     /// The cache.
@@ -317,8 +324,15 @@ impl Slice {
                 freed = self.look_up(now);
             }
         }
-        if self.ahead.is_some() {
-            self.prefetch_ahead(now, map);
+        if let Some(ahead) = &mut self.ahead
+            && let Some(Sent { owner, sectors: [fetched, written] }) = ahead.look_up(self.id, &mut self.cache, now, map)
+        {
+            // The oldest request may find now what it lacked.
+            self.stuck = None;
+            if let Some(counters) = self.kernels.get_mut(owner.kernel.index()) {
+                counters.dram_reads += fetched;
+                counters.dram_writes += written;
+            }
         }
         Acted { freed, dram }
     }
