@@ -1,7 +1,6 @@
 //! A workload of the calling program: warps that walk over lines in an order without strides, again and again.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use warpshard::base::{Addr, AppId, CtaIndex, KernelIndex, LaneMask, StreamId};
 use warpshard::workload::{
@@ -18,7 +17,14 @@ const ROUNDS: u64 = 3;
 /// The walk, and how many CTAs it has handed out, which a checkpoint keeps.
 #[derive(Debug, Default)]
 struct Walk {
-    handed_out: AtomicU64,
+    handed_out: Mutex<u64>,
+}
+
+impl Walk {
+    /// Reads or changes the count.
+    fn count<T>(&self, of: impl FnOnce(&mut u64) -> T) -> T {
+        of(&mut self.handed_out.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// An instruction that reads register 1 into register 1, as a walk over pointers does.
@@ -31,7 +37,7 @@ fn instruction(class: OpClass, mem: Option<MemInst>) -> StaticInst {
 
 impl CtaSource for Walk {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        self.handed_out.fetch_add(1, Ordering::Relaxed);
+        self.count(|handed_out| *handed_out += 1);
         let load = MemInst { space: MemSpace::Global, kind: MemKind::Load, width: 4, cache: CachePolicy::All };
         let code = [instruction(OpClass::Load, Some(load)), instruction(OpClass::Exit, None)];
         let stream = |warp: u64| {
@@ -47,16 +53,17 @@ impl CtaSource for Walk {
     }
 
     fn save(&self, to: &mut Writer) {
-        self.handed_out.load(Ordering::Relaxed).save(to);
+        self.count(|handed_out| handed_out.save(to));
     }
 
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        self.handed_out.store(u64::read(from)?, Ordering::Relaxed);
+        let saved = u64::read(from)?;
+        self.count(|handed_out| *handed_out = saved);
         Ok(())
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        vec![("CTAs of the walk were handed out".to_owned(), self.handed_out.load(Ordering::Relaxed))]
+        vec![("CTAs of the walk were handed out".to_owned(), self.count(|handed_out| *handed_out))]
     }
 }
 
