@@ -9,10 +9,10 @@ use warpshard::workload::{
 };
 use warpshard_state::{Reader, State as _, StateError, Writer};
 
-const CTAS: u32 = 12;
+const CTAS: u32 = 6;
 const WARPS: u64 = 2;
-const LINES: u64 = 96;
-const ROUNDS: u64 = 3;
+const LINES: u64 = 48;
+const ROUNDS: u64 = 2;
 
 /// The walk, and how many CTAs it has handed out, which a checkpoint keeps.
 #[derive(Debug, Default)]
