@@ -54,7 +54,8 @@ macro_rules! orders {
         #[derive(Clone, Debug, warpshard_state::State)]
         pub(super) enum AnyOrder {
             $($name($order),)*
-            Own(BoxedWarpOrder),
+            // In a box, so that the others stay small.
+            Own(Box<BoxedWarpOrder>),
         }
 
         impl AnyOrder {
@@ -67,7 +68,7 @@ macro_rules! orders {
                     $(WarpOrder::$name => Self::$name(<$order>::default()),)*
                     WarpOrder::Own => {
                         let Some(maker) = &own.warp_order else { panic!("the calling program brought no order of warps") };
-                        Self::Own(maker.make(site))
+                        Self::Own(Box::new(maker.make(site)))
                     }
                 }
             }
@@ -102,6 +103,8 @@ orders! {
     TwoLevelOldest => lrr::Lrr,
     TwoLevelPhase => lrr::Lrr,
 }
+
+const _: () = assert!(size_of::<AnyOrder>() <= 16);
 
 /// The warp that an order of the calling program picks.
 #[cold]
