@@ -8,7 +8,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
-use warpshard::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
+use warpshard::config::machine::{Arbiter, Crossbar, Noc, Topology, VcCrossbar};
 use warpshard::engine::{Route, Unit};
 use warpshard::noc::{Direction, Fifo, Subnet, SubnetPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
@@ -53,6 +53,7 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
         arbiter: Arbiter::Islip,
         crossbar: Crossbar::Fifo,
         vc: VcCrossbar::NONE,
+        topology: Topology::Crossbar,
         mesh: None,
     };
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };

@@ -28,6 +28,7 @@ pub use warpshard_report as report;
 pub use warpshard_rig as rig;
 pub use warpshard_run as run;
 pub use warpshard_sample as sample;
+pub use warpshard_seam as seam;
 pub use warpshard_state as state;
 pub use warpshard_stats as stats;
 pub use warpshard_sweep as sweep;

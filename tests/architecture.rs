@@ -30,22 +30,26 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["base", "stats", "sync", "state"]),
     ("protocol", &["base", "engine", "state"]),
     ("device", &["base"]),
-    ("config", &["base", "configs", "programs", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
+    ("seam", &["base", "state"]),
+    ("config", &["base", "configs", "programs", "device", "protocol::AddressMap", "protocol::PartitionHash", "seam"]),
     ("workload", &["base", "config", "state"]),
     ("isa", &["workload"]),
     ("trace", &["base", "config", "isa", "workload", "state"]),
     ("model", &["base", "config", "configs", "isa", "trace", "workload", "state"]),
     ("program", &["base", "config::input", "isa", "model", "trace", "workload", "state"]),
     ("cpu_load", &["base", "config", "configs", "trace", "state"]),
-    ("mem", &["base", "device", "engine", "protocol", "stats", "config", "state"]),
-    ("noc", &["base", "engine", "protocol", "stats", "config", "state"]),
-    ("gpu", &["base", "engine", "protocol", "stats", "config", "workload", "mem::cache", "state"]),
-    ("cpu", &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem::cache", "state"]),
+    ("mem", &["base", "device", "engine", "protocol", "stats", "config", "seam", "state"]),
+    ("noc", &["base", "engine", "protocol", "stats", "config", "seam", "state"]),
+    ("gpu", &["base", "engine", "protocol", "stats", "config", "workload", "mem::cache", "seam", "state"]),
+    ("cpu", &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem::cache", "seam", "state"]),
     ("control", &["base", "protocol", "stats", "state"]),
     ("policy", &["base", "control", "stats", "state"]),
     (
         "chip",
-        &["base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem", "noc", "gpu", "cpu", "control", "sync", "state"],
+        &[
+            "base", "engine", "protocol", "stats", "config", "workload", "cpu_load", "mem", "noc", "gpu", "cpu", "control", "sync", "seam",
+            "state",
+        ],
     ),
     ("energy", &["base", "stats", "config", "configs"]),
     ("report", &["base", "build", "stats", "config", "energy"]),
@@ -72,6 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "sample",
             "sync",
+            "seam",
             "state",
         ],
     ),
@@ -174,7 +179,7 @@ const FACADE: &str = "src/lib.rs";
 
 /// Packages whose results must follow from machine, workload and seed alone, as must those of the controllers of papers.
 const SIMULATED: &[&str] =
-    &["base", "protocol", "device", "stats", "workload", "isa", "cpu_load", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
+    &["base", "protocol", "device", "stats", "workload", "isa", "cpu_load", "mem", "noc", "gpu", "cpu", "rig", "control", "policy", "seam"];
 
 /// Folders whose files are the stages of one pipeline: a stage names what the next one takes, which names what it is handed, so
 /// they may import each other.

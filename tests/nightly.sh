@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is too long for tests/all.sh: programs of the distribution (Slurm, HyperQueue, a browser), a build without features, one with all recipes of
-# docs/adding.md applied, minutes of fuzzing, a hundred killed runs, and all mutants of the loom models. Prints what each step took.
+# docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed runs, and all mutants of the loom models. Prints what each step took.
 # usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,7 @@ fuzz() {
 step "lint without features" without_features
 step "recipes of docs/adding.md" recipes
 step "optional features" env PYTHON="$python" bash tests/features.sh
+step "a program outside the tree" bash tests/embedding.sh
 step Slurm bash tests/slurm.sh
 step HyperQueue env PYTHON="$python" bash tests/hyperqueue.sh
 step "a browser" bash tests/browser.sh

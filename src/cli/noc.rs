@@ -28,7 +28,7 @@ fn setup(args: &NocArgs, load: f64) -> Setup {
         buffers: args.buffers,
         speedup: args.speedup,
         credit_delay: args.credit_delay,
-        ..NetworkSpec::new(args.topology).with_vcs(args.vcs)
+        ..NetworkSpec::new(args.topology.clone()).with_vcs(args.vcs)
     };
     let pattern = PATTERNS.iter().find(|(name, _)| *name == args.pattern).map_or(PATTERNS[0].1, |(_, pattern)| *pattern);
     Setup { network, pattern, flits: args.flits, load, warm_up: args.warm_up, measured: args.measured, seed: args.seed }

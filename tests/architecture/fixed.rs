@@ -23,6 +23,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/mem/src/dram/control/mod.rs", &["bus", "timing"]),
             ("crates/mem/src/dram/control/policy.rs", &["order", "page", "refresh_banks"]),
             ("crates/mem/src/dram/scheduler.rs", &["policy"]),
+            ("crates/mem/src/llc/ahead.rs", &["map"]),
             ("crates/mem/src/llc/sets.rs", &["map", "cache"]),
             ("crates/mem/src/partition/mod.rs", &["map", "warms"]),
             ("crates/mem/src/slice_port.rs", &["local"]),
@@ -55,6 +56,14 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/policy/src/sharing/smk.rs", &["name", "compares", "parameters"]),
             ("papers/src/wa_sched/control/cores/mod.rs", &["parameters"]),
             ("papers/src/hetero/study/concurrency/span.rs", &["goals"]),
+        ],
+    ),
+    (
+        "room for what each call gathers anew",
+        &[
+            ("crates/mem/src/cache/prefetch/mod.rs", &["wanted"]),
+            ("crates/mem/src/dram/control/seeing.rs", &["shown", "places"]),
+            ("crates/noc/src/fifo.rs", &["asking"]),
         ],
     ),
     ("columns of a table whose values are saved", &[("crates/chip/src/snapshot.rs", &["schema"])]),

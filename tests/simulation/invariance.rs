@@ -9,6 +9,7 @@ mod gating;
 mod hetero;
 mod ranks;
 mod relaxed;
+mod seams;
 mod sharing;
 use crate::common::systems as small_systems;
 mod standard_set;

@@ -79,6 +79,12 @@ impl<T: Copy> Ring<T> {
         if place < self.len as usize { Some(self.at(place as u32)) } else { None }
     }
 
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        if place < self.len as usize { Some(self.slots.get_mut(self.head.wrapping_add(place as u32))) } else { None }
+    }
+
     /// Elements in the queue.
     #[inline]
     pub fn len(&self) -> usize {

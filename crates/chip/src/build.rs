@@ -13,8 +13,9 @@ use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_gpu::sm::{Sm, SmPorts};
 use warpshard_mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard_noc::hub::NetPorts;
-use warpshard_noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
+use warpshard_noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology, Torus, Wired};
 use warpshard_noc::{Crossbar, Direction, SubnetPorts};
+use warpshard_seam::{self as seam, SwitchSite};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{Kernel, Workload};
 
@@ -154,6 +155,7 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, BuildError> {
     load.map_or(Ok(()), |load| load.check(machine))?;
+    machine.each_kind().try_for_each(Machine::check_own)?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
@@ -344,7 +346,11 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
         };
         let noc = &machine.noc;
         return Ok(match Crossbar::new(direction, noc, inputs, outputs, ports) {
-            Some(crossbar) => ChipUnit::Crossbar(Box::new(crossbar)),
+            Some(crossbar) => {
+                let site = SwitchSite { replies: direction == Direction::Reply, inputs, outputs };
+                let arbiter = machine.own.arbiter.as_ref().filter(|_| noc.arbiter == machine::Arbiter::Own).map(|maker| maker.make(&site));
+                ChipUnit::Crossbar(Box::new(crossbar.with_arbiter(arbiter)))
+            }
             None => ChipUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
         });
     };
@@ -355,7 +361,7 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
         Direction::Request => (of_cores, of_slices),
         Direction::Reply => (of_slices, of_cores),
     };
-    let topology = Topology::Mesh { columns: mesh.columns as u16, rows: mesh.rows as u16 };
+    let topology = topology(machine, mesh)?;
     let shared = NetworkSpec { pipeline: pipeline(mesh.stages), buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
     let (own, all) = (mesh.cpu_vcs as u8, mesh.vcs as u8);
     let network = if own > 0 { shared.partitioned(&[all - own, own]) } else { shared.with_vcs(all) };
@@ -376,6 +382,28 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
         input_queue: machine.noc.input_queue,
     };
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+}
+
+/// The routers of a machine that is no crossbar.
+fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildError> {
+    let grid = seam::Grid { columns: mesh.columns as u16, rows: mesh.rows as u16 };
+    let wiring = match (machine.noc.topology, &machine.own.topology) {
+        (machine::Topology::Torus, _) => seam::Topology::wiring(&Torus, grid)?,
+        (machine::Topology::Own, Some(own)) => own.0.wiring(grid)?,
+        (machine::Topology::Own, None) => return Err("`noc.topology` is \"own\", and the calling program brings no topology".into()),
+        (machine::Topology::Mesh | machine::Topology::Crossbar, _) => {
+            return Ok(Topology::Mesh { columns: grid.columns, rows: grid.rows });
+        }
+    };
+    let places = usize::from(grid.columns) * usize::from(grid.rows);
+    if wiring.terminals() != places {
+        let (name, terminals) = (wiring.name(), wiring.terminals());
+        return Err(format!(
+            "the topology {name} has {terminals} terminals, expected {places}: one for each place of `noc.mesh.placement`"
+        )
+        .into());
+    }
+    Ok(Topology::Wired(Wired(Arc::new(wiring))))
 }
 
 /// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on `v100`, a Fermi of 32 SMs and a CPU+GPU chip with a

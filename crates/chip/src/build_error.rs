@@ -5,6 +5,7 @@ use thiserror::Error;
 use warpshard_config::MachineError;
 use warpshard_engine::SetupError;
 use warpshard_noc::SpecError;
+use warpshard_seam::WiringError;
 use warpshard_workload::SpreadError;
 
 use crate::CpuLoadError;
@@ -21,6 +22,9 @@ pub enum BuildError {
     /// Values of the machine contradict each other.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A topology cannot carry packets.
+    #[error(transparent)]
+    Topology(#[from] WiringError),
     /// The workload cannot be spread over the GPUs of a system.
     #[error(transparent)]
     Spread(#[from] SpreadError),

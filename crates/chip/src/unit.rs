@@ -73,7 +73,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
         ("sm, with gpu.sm.warp_states", WarpStateCounters::INFO.iter().collect()),
-        ("sm, with a prefetcher", PrefetchCounters::INFO.iter().collect()),
+        ("sm, and llc, with a prefetcher", PrefetchCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),

@@ -231,6 +231,7 @@ choices! {
         TwoLevelLrr = "two-level-lrr": "a small ready queue served round robin, filled in the order of arrival",
         TwoLevelOldest = "two-level-oldest": "a small ready queue served round robin, filled with the oldest first",
         TwoLevelPhase = "two-level-phase": "a small ready queue served round robin, filled with the shortest next phase first",
+        Own = "own": "the order of the calling program",
     }
 }
 
@@ -279,15 +280,19 @@ choices! {
         Fifo = "fifo": "the line that was placed first",
         Random = "random": "any, drawn by a keyed generator",
         Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
+        Ship = "ship": "as srrip, and lines of instructions whose lines are seldom read again leave first (SHiP, Wu et al., MICRO 2011)",
+        Own = "own": "the policy of the calling program",
     }
 }
 
 choices! {
-    /// What an L1 fetches before a load asks for it.
+    /// What a cache fetches before a read asks for it.
     Prefetch {
         None = "none": "nothing",
         NextLine = "next-line": "with each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
         Stride = "stride": "what lies strides ahead of a load instruction of a warp, once its stride came twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
+        Ghb = "ghb": "what followed a miss of the warp the last time (global history buffer with address correlation, Nesbit and Smith, HPCA 2004)",
+        Own = "own": "what the calling program says",
     }
 }
 
@@ -305,6 +310,8 @@ choices! {
     Topology {
         Crossbar = "crossbar": "a crossbar, see `crossbar`",
         Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
+        Torus = "torus": "the same with rows and columns closed to rings; packets begin with the closing link where that is shorter",
+        Own = "own": "the routers, links and routes of the calling program, of the size that `mesh` gives",
     }
 }
 
@@ -322,6 +329,8 @@ choices! {
     Arbiter {
         RoundRobin = "round-robin": "one pointer for the switch",
         Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+        Age = "age": "the packet that has waited longest at its input (Abts and Weisser, SC 2007)",
+        Own = "own": "as the calling program says",
     }
 }
 
@@ -340,6 +349,8 @@ choices! {
     DramScheduler {
         Fcfs = "fcfs": "first come, first served",
         FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+        ParBs = "par-bs": "in batches of a few requests of each requester and bank; within a batch row hits first, then the requester with the least (Mutlu and Moscibroda, ISCA 2008)",
+        Own = "own": "the order of the calling program",
     }
 }
 

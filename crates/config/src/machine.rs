@@ -3,6 +3,7 @@
 use warpshard_base::Frequency;
 use warpshard_device::standard::{Standard, StandardError};
 use warpshard_protocol::AddressMap;
+use warpshard_seam::Own;
 
 pub use super::cache::Cache;
 pub use super::choices::{
@@ -13,6 +14,7 @@ use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
 use super::seat::Seat;
 use super::system::System;
+use crate::MachineError;
 
 /// A whole chip. Its default, before any key is read, has none of anything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +39,8 @@ pub struct Machine {
     pub system: Option<System>,
     /// Other kinds of GPUs in that system.
     pub kinds: Vec<GpuKind>,
+    /// Policies of the calling program, for keys that say `own`. No text names them.
+    pub own: Own,
 }
 
 /// GPUs that differ from what the rest of the machine describes.
@@ -69,6 +73,40 @@ impl Machine {
     /// What each GPU is, in their order.
     pub fn each_gpu(&self) -> impl Iterator<Item = &Self> {
         (0..self.gpus()).map(|gpu| self.of_gpu(gpu))
+    }
+
+    /// The same machine with policies of the calling program, on every GPU.
+    #[must_use]
+    pub fn with_own(mut self, own: &Own) -> Self {
+        self.kinds.iter_mut().for_each(|kind| kind.machine.own = own.clone());
+        self.own = own.clone();
+        self
+    }
+
+    /// Whether the calling program brings a policy for each key that says `own`.
+    ///
+    /// # Errors
+    /// The first key for which it brings none, and what to do.
+    pub fn check_own(&self) -> Result<(), MachineError> {
+        let Self { gpu: Gpu { sm, .. }, noc, mem, own, .. } = self;
+        let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
+        let asked = [
+            ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+            ("gpu.sm.order", sm.order == WarpOrder::Own && own.warp_order.is_none(), "with_warp_order"),
+            ("gpu.sm.l1.prefetch", sm.l1.prefetch == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
+            ("mem.llc.prefetch", mem.prefetch.policy == Prefetch::Own && own.prefetcher.is_none(), "with_prefetcher"),
+            ("noc.topology", noc.topology == Topology::Own && own.topology.is_none(), "with_topology"),
+            ("noc.arbiter", noc.mesh.is_none() && noc.arbiter == Arbiter::Own && own.arbiter.is_none(), "with_arbiter"),
+            ("mem.dram.scheduler", mem.dram.scheduler == DramScheduler::Own && own.dram_order.is_none(), "with_dram_order"),
+            ("mem.llc.replacement", mem.llc.replacement == Replacement::Own && own.replacement.is_none(), "with_replacement"),
+        ];
+        match asked.into_iter().find(|(_, missing, _)| *missing) {
+            None => Ok(()),
+            Some((key, _, with)) => Err(MachineError::from(format!(
+                "`{key}` is \"own\", and the calling program brings no policy for it, expected one: choose another word, or give the catalogue one \
+                 (`Catalogue::with_own`, `Own::{with}`)"
+            ))),
+        }
     }
 
     /// Each kind of GPU once: this machine first.
@@ -434,6 +472,8 @@ pub struct L1 {
     pub prefetch: Prefetch,
     /// How many lines or strides ahead.
     pub prefetch_distance: u32,
+    /// How many sectors a read fetches in advance.
+    pub prefetch_degree: u32,
 }
 
 /// The adaptive split between L1 and shared memory.
@@ -481,7 +521,9 @@ pub struct Noc {
     pub arbiter: Arbiter,
     /// The router that a `vc` crossbar is; all 0 for the others.
     pub vc: VcCrossbar,
-    /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
+    /// What packets travel over.
+    pub topology: Topology,
+    /// The routers that take the place of the crossbar; `None` keeps the crossbar.
     pub mesh: Option<Mesh>,
 }
 
@@ -537,6 +579,8 @@ pub struct Mem {
     pub map: AddressMap,
     /// The cache of a slice.
     pub llc: Cache,
+    /// What it fetches before a read asks for it.
+    pub prefetch: Prefetching,
     /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
     pub rop_latency: u64,
     /// Capacities of the queues: network to slice, slice to DRAM, DRAM to slice, slice to network.
@@ -557,6 +601,17 @@ impl Mem {
     pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
         self.dram.device(&self.map, clock)
     }
+}
+
+/// Prefetching into an LLC slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefetching {
+    /// What is fetched.
+    pub policy: Prefetch,
+    /// How many lines, strides or misses ahead of a read.
+    pub distance: u32,
+    /// How many sectors for one read.
+    pub degree: u32,
 }
 
 /// Queue capacities of a memory partition, in packets.

@@ -5,7 +5,7 @@
 
 use warpshard_base::{Addr, Cycle, Ring, SectorMask};
 use warpshard_config::cpu::PrivateCaches;
-use warpshard_mem::cache::{Access, AccessKind, Answer, DataCache, Down, Status, Waiter};
+use warpshard_mem::cache::{Access, AccessKind, Answer, DataCache, Down, Owner, Status, Waiter};
 
 use super::counters::CpuCounters;
 use super::window::Window;
@@ -64,7 +64,16 @@ impl Caches {
     #[inline]
     pub(super) fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, counters: &mut CpuCounters) -> Accessed {
         let (kind, bytes) = if write { (AccessKind::Write, 1) } else { (AccessKind::Read, u32::MAX) };
-        let access = Access { addr, set: self.l1.set_index(addr.0), sectors: SectorMask::ALL, bytes, kind, local: false, token };
+        let access = Access {
+            addr,
+            set: self.l1.set_index(addr.0),
+            sectors: SectorMask::ALL,
+            bytes,
+            kind,
+            local: false,
+            token,
+            owner: Owner::default(),
+        };
         let outcome = self.l1.access(&access, now);
         match outcome.status {
             Status::Hit => counters.l1_hits += 1,
@@ -95,7 +104,16 @@ impl Caches {
         let Some(&down) = self.l1.down() else { return };
         let (Down { addr, token, .. }, fetch) = (down, down.is_fetch());
         let kind = if fetch { AccessKind::Read } else { AccessKind::Write };
-        let access = Access { addr, set: self.l2.set_index(addr.0), sectors: SectorMask::ALL, bytes: u32::MAX, kind, local: false, token };
+        let access = Access {
+            addr,
+            set: self.l2.set_index(addr.0),
+            sectors: SectorMask::ALL,
+            bytes: u32::MAX,
+            kind,
+            local: false,
+            token,
+            owner: Owner::default(),
+        };
         let outcome = self.l2.access(&access, now);
         if matches!(outcome.status, Status::Fail(_)) {
             self.l2_refused = true;

@@ -216,7 +216,10 @@ impl DramArbiter {
             DownKind::Write => RequestKind::Write { number: down.token },
             DownKind::WriteBack => RequestKind::WriteBack { number: down.token },
         };
+        let owner = down.owner();
         let request = Request {
+            port: owner.port,
+            kernel: owner.kernel,
             addr: down.addr,
             row,
             since: edge.0 as u32,

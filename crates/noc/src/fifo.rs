@@ -2,15 +2,17 @@
 //!
 //! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs arbitrate in ascending order, each starting
 //! at its own pointer, which moves past the granted input; an input whose packet was granted requests for its next packet at the
-//! outputs that have not arbitrated yet. With round robin the inputs are served in rotation, starting one further each cycle.
+//! outputs that have not arbitrated yet. An arbiter that sees packets is a [`seam::Arbiter`](warpshard_seam::Arbiter) behind a trait object. With round robin the inputs are served in rotation, starting one further each cycle.
 //! A packet visible in cycle t can be granted in t. Every packet spends a credit of its output and frees a slot at its input.
 //! Invariant: the requests of an output are exactly the inputs whose oldest visible packet goes there.
 
 use warpshard_base::{Cycle, SectorMask};
 use warpshard_config::machine::{Arbiter, Noc};
 use warpshard_protocol::{MemOp, MemPacket, Outbox, Payload};
+use warpshard_seam::{Asking, BoxedArbiter};
 use warpshard_stats::CounterVisitor;
 
+use super::age::Age;
 use super::counters::NetCounters;
 use super::matrix::RequestMatrix;
 use super::outputs::{Outputs, Scan};
@@ -55,6 +57,10 @@ pub struct Fifo {
     /// Inputs to examine again after the cycle (round robin).
     popped: Vec<u16>,
     counters: NetCounters,
+    /// An arbiter that sees packets, in place of the other.
+    seeing: Option<BoxedArbiter>,
+    #[state(fixed)]
+    asking: Vec<Asking>,
 }
 
 impl FromNoc for Fifo {
@@ -68,6 +74,8 @@ impl FromNoc for Fifo {
             heads: 0,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
+            seeing: (spec.arbiter == Arbiter::Age).then(|| BoxedArbiter(Box::new(Age))),
+            asking: Vec::new(),
         }
     }
 }
@@ -122,6 +130,40 @@ impl Fifo {
             self.popped.push(input as u16);
         }
         self.count_granted(granted);
+        while let Some(input) = self.popped.pop() {
+            self.enter(ends, usize::from(input));
+        }
+    }
+
+    /// Takes an arbiter of the calling program.
+    pub(super) fn set_arbiter(&mut self, arbiter: BoxedArbiter) {
+        self.seeing = Some(arbiter);
+    }
+
+    /// Each output serves the input that an arbiter chooses which sees packets. An input whose packet left asks again in the next cycle.
+    #[cold]
+    #[inline(never)]
+    fn by_sight(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        let Some(mut arbiter) = self.seeing.take() else { panic!("the calling program brought no arbiter") };
+        let (now, mut granted) = (ends.now, Granted::default());
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
+            self.asking.clear();
+            for input in (0..ends.inputs).filter(|input| self.requests.has(output, *input)) {
+                let Some(waiting) = ends.queues.get(input as u32).front() else { continue };
+                let MemPacket { port, kernel, .. } = waiting.packet;
+                self.asking.push(Asking { input: input as u16, since: waiting.arrival(now), port, kernel });
+            }
+            let place = arbiter.0.grant(output, &self.asking);
+            let Some(Asking { input, .. }) = self.asking.get(place).copied() else {
+                panic!("the arbiter `{}` chose number {place} of {} inputs", arbiter.0.name(), self.asking.len())
+            };
+            self.requests.remove(output, usize::from(input));
+            self.grant(ends, usize::from(input), output, &mut granted, out);
+            self.popped.push(input);
+        }
+        self.count_granted(granted);
+        self.seeing = Some(arbiter);
         while let Some(input) = self.popped.pop() {
             self.enter(ends, usize::from(input));
         }
@@ -198,6 +240,7 @@ impl Switch for Fifo {
             match self.arbiter {
                 Arbiter::Islip => self.islip(ends, out),
                 Arbiter::RoundRobin => self.round_robin(ends, out),
+                Arbiter::Age | Arbiter::Own => self.by_sight(ends, out),
             }
         }
     }

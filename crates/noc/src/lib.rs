@@ -5,6 +5,7 @@
 //! `calendar` the cycles in which messages become visible. A new crossbar is a file and a row of `crossbars!`.
 #![forbid(unsafe_code)]
 
+mod age;
 mod calendar;
 mod counters;
 mod error;
@@ -25,6 +26,7 @@ use warpshard_base::{Cycle, LinkId};
 use warpshard_config::machine::{Crossbar as Kind, Noc};
 use warpshard_engine::{Sent, Unit};
 use warpshard_protocol::{EventKind, Outbox, Payload};
+use warpshard_seam::BoxedArbiter;
 use warpshard_stats::CounterVisitor;
 
 pub use counters::NetCounters;
@@ -65,6 +67,17 @@ macro_rules! crossbars {
 crossbars! {
     fifo::Fifo,
     output_queued::OutputQueued,
+}
+
+impl Crossbar {
+    /// The same with an arbiter that sees packets, where it is a `fifo` crossbar, which alone has arbiters.
+    #[must_use]
+    pub fn with_arbiter(mut self, arbiter: Option<BoxedArbiter>) -> Self {
+        if let (Self::Fifo(subnet), Some(arbiter)) = (&mut self, arbiter) {
+            subnet.switch.set_arbiter(arbiter);
+        }
+        self
+    }
 }
 
 impl Unit for Crossbar {

@@ -37,6 +37,11 @@ impl RequestMatrix {
         *self.sets.get_mut(place) |= 1 << (input % 64);
     }
 
+    pub(super) fn remove(&mut self, output: usize, input: usize) {
+        let place = self.place(output, input / 64);
+        *self.sets.get_mut(place) &= !(1 << (input % 64));
+    }
+
     /// A pointer after the last of this number of inputs.
     pub(super) fn last(inputs: usize) -> u16 {
         (inputs.next_multiple_of(64) - 1) as u16

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
-use warpshard_config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
+use warpshard_config::machine::{Arbiter, Crossbar, Noc, Topology, VcCrossbar};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 
@@ -27,6 +27,7 @@ fn subnet(direction: Direction, arbiter: Arbiter, output_capacity: u32, input_qu
         arbiter,
         crossbar: Crossbar::Fifo,
         vc: VcCrossbar::NONE,
+        topology: Topology::Crossbar,
         mesh: None,
     };
     let ports = SubnetPorts {
@@ -121,6 +122,23 @@ fn round_robin_takes_one_packet_per_input_and_rotates_with_the_cycle() {
     net.run(Cycle(9), true, &mut out);
     // SMs are numbers 0 to 2, slices 3 to 7: in cycle 4 it is the turn of slice 1.
     assert_eq!(packets(&mut out), [(4, 0, 3), (5, 0, 1), (6, 2, 2)]);
+}
+
+#[test]
+fn by_age_an_output_serves_what_has_waited_longest() {
+    let granted = |arbiter, spans: usize| {
+        let (mut net, mut out) = (subnet(Direction::Request, arbiter, 100, 100), outbox());
+        // Three packets wait at input 3 before three come to input 0, which has the lower number and the turn.
+        for token in 0..3 {
+            send(&mut net, 5, 3, 1, token);
+            send(&mut net, 6, 0, 1, 10 + token);
+        }
+        (0..30).step_by(spans).for_each(|until| net.run(Cycle(until + spans as u64), true, &mut out));
+        packets(&mut out).into_iter().map(|(_, _, token)| token).collect::<Vec<_>>()
+    };
+    assert_eq!(granted(Arbiter::Age, 30), [0, 1, 2, 10, 11, 12]);
+    assert_eq!(granted(Arbiter::Age, 1), granted(Arbiter::Age, 30));
+    assert_eq!(granted(Arbiter::Islip, 30), [0, 10, 1, 11, 2, 12]);
 }
 
 #[test]

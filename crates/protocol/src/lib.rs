@@ -84,8 +84,9 @@ pub struct MemPacket {
     pub addr: Addr,
     /// The requester's own identifier of the request; the reply carries it back.
     pub token: u32,
-    /// Bytes written within the sector, bit i for byte i, when one sector is written; all ones otherwise:
-    /// a request that writes several sectors covers them whole.
+    /// Of a write: the bytes written within the sector, bit i for byte i, when it is one sector; all ones otherwise:
+    /// a request that writes several sectors covers them whole. Of a read, which needs no mask: the signature of its instruction and warp
+    /// (`warpshard_seam::Identity::signature`), all ones where they are unknown.
     pub bytes: u32,
     /// The requester, to which the reply goes.
     pub port: PortId,

@@ -70,7 +70,7 @@ impl Dram {
 
     fn access(&self, addr: u64, write: bool, token: u32) -> Access {
         let Place { bank, row, column, .. } = self.mapping.locate(Addr(addr));
-        Access { bank, row, column, write, token }
+        Access { bank, row, column, write, token, ..Access::default() }
     }
 
     /// Moves waiting bursts into the controller while it accepts them.

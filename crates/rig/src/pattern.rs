@@ -124,7 +124,7 @@ impl Stream {
         }
         // Without writes no random number is drawn, so read-only streams do not depend on this choice.
         let write = self.writes > 0.0 && (self.random.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0) < self.writes;
-        Access { bank: o.bank(pc, group, bank) as u8, row, column, write, token: k as u32 }
+        Access { bank: o.bank(pc, group, bank) as u8, row, column, write, token: k as u32, ..Access::default() }
     }
 }
 

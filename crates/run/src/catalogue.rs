@@ -10,12 +10,14 @@ use warpshard_configs::{File, Files, Kind};
 use warpshard_control::Controller;
 use warpshard_model::{Model, ModelError, builtin_model};
 use warpshard_policy::registry::{Policies, Policy, PolicyError};
+use warpshard_seam::Own;
 
 /// Files and policies of several packages, by name.
 #[derive(Clone)]
 pub struct Catalogue {
     files: Files,
     policies: Policies,
+    own: Own,
 }
 
 impl fmt::Debug for Catalogue {
@@ -33,14 +35,21 @@ impl Default for &'static Catalogue {
 impl Catalogue {
     /// The files and policies of no particular paper.
     pub fn core() -> &'static Self {
-        static CORE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue { files: Files::core().clone(), policies: Policies::core().clone() });
+        static CORE: LazyLock<Catalogue> =
+            LazyLock::new(|| Catalogue { files: Files::core().clone(), policies: Policies::core().clone(), own: Own::default() });
         &CORE
     }
 
     /// The same with more files and policies.
     #[must_use]
     pub fn with(&self, files: &[&'static [File]], policies: &[&'static [Policy]]) -> Self {
-        Self { files: self.files.with(files), policies: self.policies.with(policies) }
+        Self { files: self.files.with(files), policies: self.policies.with(policies), own: self.own.clone() }
+    }
+
+    /// The same with policies of the calling program, which machines choose by the word `own`; see `docs/adding.md`.
+    #[must_use]
+    pub fn with_own(&self, own: Own) -> Self {
+        Self { own, ..self.clone() }
     }
 
     /// The files.
@@ -58,7 +67,8 @@ impl Catalogue {
     /// # Errors
     /// As [`Machine::load_among`].
     pub fn machine(&self, name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
-        Machine::load_among(&self.files, name_or_path, overrides)
+        let loaded = Machine::load_among(&self.files, name_or_path, overrides)?;
+        Ok(Loaded { machine: loaded.machine.with_own(&self.own), ..loaded })
     }
 
     /// A kernel model by name, with parameters that differ from its file's.

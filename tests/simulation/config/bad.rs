@@ -129,7 +129,7 @@ fn a_word_out_of_the_list_suggests_the_nearest() {
 order = "gtoo"
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
+    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase", "own"
       --> mine.toml:3:9
        | order = "gtoo"
        |         ^^^^^^
@@ -528,7 +528,7 @@ fn an_override_with_a_wrong_value_shows_the_command_line() {
     let text = r#"extends = "v100"
 "#;
     assert_snapshot!(errors(text, &["gpu.sm.order=random"]), @r#"
-    error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
+    error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase", "own"
       --> the command line
        | --set gpu.sm.order=random
        |                    ^^^^^^
@@ -578,7 +578,7 @@ nocc = "1 MHz"
        |       ^
        = help: `sms`: SMs of the chip.
 
-    error: `noc.arbiter` is fair, expected one of "round-robin", "islip"
+    error: `noc.arbiter` is fair, expected one of "round-robin", "islip", "age", "own"
       --> the command line
        | --set noc.arbiter=fair
        |                   ^^^^

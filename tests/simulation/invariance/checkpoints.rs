@@ -40,7 +40,7 @@ fn same(case: &Case, base: &Files, other: &Files, what: &str) {
 }
 
 /// Stops a run at random cuts, and goes on from each with another number of threads.
-fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Case) -> RunOptions, seed: u64) {
+pub(super) fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Case) -> RunOptions, seed: u64) {
     let case = fresh();
     let base = run(&case, options(&case));
     let mut random = Rng::keyed(seed, &[]);

@@ -6,6 +6,7 @@ use super::super::machine::{Allocate, Cache, Machine, Mem, SetIndex, Sm, WriteMi
 use super::super::quantity::Bytes;
 use super::super::value::Value;
 use super::checker::Checker;
+use super::sm;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(cache) = &machine.gpu.sm.l1.cache {
@@ -35,6 +36,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         );
     }
     geometry("mem.llc", &machine.mem.llc, checker);
+    sm::degree("mem.llc.prefetch", machine.mem.prefetch.policy, machine.mem.prefetch.degree, checker);
     line(&machine.mem, checker);
     checker.power_of_two("gpu.sm.l1.banks", machine.gpu.sm.l1.banks.into(), "an address picks its bank by its sector bits");
     unified(&machine.gpu.sm, checker);

@@ -3,7 +3,7 @@
 use warpshard_device::mapping::Mapping;
 
 use super::super::dram::{DramControl, DramRefresh};
-use super::super::machine::{Dram, Machine};
+use super::super::machine::{Dram, DramScheduler, Machine};
 use super::checker::Checker;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
@@ -13,6 +13,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     }
     if let Some(control) = &dram.control {
         queues(control, checker);
+        limits(dram, control, checker);
         if device_fits(machine, control, checker) {
             mapping(machine, control, checker);
         }
@@ -53,6 +54,19 @@ fn timing(dram: &Dram, checker: &mut Checker<'_>) {
         || format!("`mem.dram.timing.tCCDL` is {}, expected at least tCCD = {}", t.tCCDL, t.tCCD),
         || "columns of one bank group follow each other no faster than those of two".to_owned(),
     );
+}
+
+/// Limits of row hits and ages belong to the orders that know no more than these.
+fn limits(dram: &Dram, control: &DramControl, checker: &mut Checker<'_>) {
+    let sees_queue = matches!(dram.scheduler, DramScheduler::ParBs | DramScheduler::Own);
+    for (key, value) in [("mem.dram.row_hit_cap", control.row_hit_cap), ("mem.dram.age_cap", control.age_cap)] {
+        checker.require(
+            !sees_queue || value == 0,
+            &[key, "mem.dram.scheduler"],
+            || format!("`{key}` is {value} with an order that sees the queue, expected 0"),
+            || "such an order sets its own limits; \"fr-fcfs\" and \"fcfs\" take this one".to_owned(),
+        );
+    }
 }
 
 fn queues(control: &DramControl, checker: &mut Checker<'_>) {

@@ -1,6 +1,6 @@
 //! Checks of the network: a credit loop that is too small for its round trip runs below full rate.
 
-use super::super::machine::{Crossbar, Machine, Mesh};
+use super::super::machine::{Arbiter, Crossbar, Machine, Mesh};
 use super::super::placement::Placement;
 use super::checker::Checker;
 
@@ -36,6 +36,13 @@ fn crossbar(machine: &Machine, checker: &mut Checker<'_>) {
         let complaint = || format!("`{key}` is {value} {unit}, expected {expected}");
         checker.require(is_vc == (value > 0), &[key, "noc.crossbar"], complaint, help);
     }
+    let sees = matches!(machine.noc.arbiter, Arbiter::Age | Arbiter::Own);
+    checker.require(
+        !sees || kind == Crossbar::Fifo,
+        &["noc.arbiter", "noc.crossbar"],
+        || "`noc.arbiter` sees packets on a crossbar that is not `fifo`, expected \"round-robin\" or \"islip\"".to_owned(),
+        || "a `fifo` crossbar alone has arbiters; set `noc.crossbar = \"fifo\"`".to_owned(),
+    );
     let cores = machine.gpu.sms.saturating_add(machine.cpu.as_ref().map_or(0, |cpu| cpu.count));
     let ports = cores.max(machine.mem.map.partitions.saturating_mul(machine.mem.map.slices_per_partition));
     checker.require(

@@ -61,6 +61,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
 /// Victim tags need an L1, and a number of full sets that is a power of two.
 /// A prefetcher needs an L1, and CCWS charges what it loses to a warp.
 fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
+    degree("gpu.sm.l1.prefetch", sm.l1.prefetch, sm.l1.prefetch_degree, checker);
     let none = sm.l1.prefetch == Prefetch::None;
     checker.require(
         none || sm.l1.cache.is_some(),
@@ -73,6 +74,17 @@ fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
         &["gpu.sm.l1.prefetch", "gpu.sm.ccws.enabled"],
         || "`gpu.sm.l1.prefetch` chooses a prefetcher, expected \"none\" with `gpu.sm.ccws.enabled`".to_owned(),
         || "CCWS charges lost locality to the warp that fetched a line, and a prefetched line has none; disable one of the two".to_owned(),
+    );
+}
+
+/// A prefetcher that says one place ahead of each access has no degree.
+pub(super) fn degree(key: &str, prefetch: Prefetch, degree: u32, checker: &mut Checker<'_>) {
+    let many = matches!(prefetch, Prefetch::None | Prefetch::Ghb | Prefetch::Own);
+    checker.require(
+        many || degree <= 1,
+        &[&format!("{key}_degree"), key],
+        || format!("`{key}_degree` is {degree}, expected 1 with a prefetcher of one sector for each access"),
+        || format!("`{key} = \"ghb\"` fetches several; `{key}_distance` says how far ahead"),
     );
 }
 

@@ -93,11 +93,19 @@ pub(super) const KEYS: &[Key] = &[
     .default("\"cached\""),
     key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
         .default("\"none\""),
-    key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines or strides ahead of a load is prefetched.", |m| m
+    key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a load is prefetched.", |m| m
         .gpu
         .sm
         .l1
         .prefetch_distance)
+    .when("gpu.sm.l1.prefetch", true)
+    .refused("nothing is prefetched; `gpu.sm.l1.prefetch` chooses what is")
+    .default("1"),
+    key!("gpu.sm.l1.prefetch_degree", Kind::Count(1, 64), "How many sectors a load prefetches with `ghb` or `own`; the others prefetch one for each access.", |m| m
+        .gpu
+        .sm
+        .l1
+        .prefetch_degree)
     .when("gpu.sm.l1.prefetch", true)
     .refused("nothing is prefetched; `gpu.sm.l1.prefetch` chooses what is")
     .default("1"),

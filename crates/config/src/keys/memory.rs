@@ -3,7 +3,7 @@
 use warpshard_protocol::PartitionHash;
 
 use super::super::choices::Words;
-use super::super::machine::MemcpyWarms;
+use super::super::machine::{MemcpyWarms, Prefetch};
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
 use super::declaration::{Field, Key, key};
@@ -67,6 +67,22 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("\"128 B\"")
     .option("-gpgpu_cache:dl2, bsize"),
+    key!("mem.llc.prefetch", Kind::Choice(Prefetch::WORDS), "What a slice fetches before a read asks for it, of its own addresses.", |m| m.mem.prefetch.policy)
+        .default("\"none\""),
+    key!("mem.llc.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a read is prefetched.", |m| m
+        .mem
+        .prefetch
+        .distance)
+    .when("mem.llc.prefetch", true)
+    .refused("nothing is prefetched; `mem.llc.prefetch` chooses what is")
+    .default("1"),
+    key!("mem.llc.prefetch_degree", Kind::Count(1, 64), "How many sectors a read prefetches with `ghb` or `own`; the others prefetch one.", |m| m
+        .mem
+        .prefetch
+        .degree)
+    .when("mem.llc.prefetch", true)
+    .refused("nothing is prefetched; `mem.llc.prefetch` chooses what is")
+    .default("1"),
 ];
 
 cache_keys!(LLC_KEYS, "mem.llc.", "-gpgpu_cache:dl2, ", |m| m.mem.llc);

@@ -29,7 +29,8 @@ macro_rules! mesh_key {
 
 pub(super) const KEYS: &[Key] = &[
     Key::new("noc.topology", Kind::Choice(Topology::WORDS), "What packets travel over, one for requests and one for replies.", |m, value| {
-        m.noc.mesh = (Topology::of(value) == Topology::Mesh).then(Mesh::default);
+        m.noc.topology = Topology::of(value);
+        m.noc.mesh = (m.noc.topology != Topology::Crossbar).then(Mesh::default);
     })
     .default("\"crossbar\""),
     key!("noc.input_queue", Kind::Count(1, 16384), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)

@@ -124,7 +124,7 @@ impl Sm {
         Self {
             starts: CtaStage::new(&core.spec, &workload),
             fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
-            issue: IssueStage::new(&core.spec),
+            issue: IssueStage::new(&core.spec, id, &machine.own),
             control: ControlCore::new(&core.spec),
             operands: Operands::new(&core.spec),
             units: Units::new(&core.spec),

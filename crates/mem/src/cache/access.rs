@@ -1,6 +1,6 @@
 //! The vocabulary of accesses to a data cache: what is asked, what became of it, and who answers.
 
-use warpshard_base::{Addr, SectorMask};
+use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
 
 use super::AccessKind;
 
@@ -13,7 +13,8 @@ pub struct Access {
     pub set: u32,
     /// The sectors meant.
     pub sectors: SectorMask,
-    /// Bytes written in the one sector meant; all ones otherwise.
+    /// Bytes written in the one sector meant, all ones for several; of a read the signature of its instruction and warp
+    /// (`warpshard_seam::Identity::signature`), all ones where they are unknown.
     pub bytes: u32,
     /// What is done.
     pub kind: AccessKind,
@@ -21,6 +22,17 @@ pub struct Access {
     pub local: bool,
     /// The requester's name for it, handed back when the data is there or with the request sent below; all ones is no name.
     pub token: u32,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// Whose a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct Owner {
+    /// The port of the requester.
+    pub port: PortId,
+    /// The kernel that it belongs to.
+    pub kernel: KernelIndex,
 }
 
 /// Why a request has to be tried again.

@@ -2,10 +2,12 @@
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
 use warpshard_config::machine::{Allocate, Cache, WriteMiss};
+use warpshard_seam::{self as seam, CacheSite, Identity, Level, Own};
 
-use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
+use super::access::{Access, Answer, FailReason, Outcome, Owner, Status, Waiter};
 use super::down::{Down, DownKind};
 use super::index::{hash, set_index};
+use super::replacement::seeing_requests;
 use super::write::Rules;
 use super::{AccessKind, Evicted, Lookup, Mshr, Prefetched, Probe, TagArray};
 
@@ -29,6 +31,9 @@ pub struct DataCache {
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
     port_cycles: [u16; 8],
+    /// Whether the policy of replacement sees requests, and where lines come with their data, the request that each fetch is for.
+    seeing: bool,
+    fetchers: Box<[seam::Access]>,
 }
 
 impl DataCache {
@@ -38,6 +43,16 @@ impl DataCache {
     /// When the policies do not go together (writes that allocate need lines reserved at the miss), or the miss queue is
     /// too short for a fetch and the write-back that it may cause.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        Self::at(Level::Cpu, spec, max_ways, write_ratio, &Own::default())
+    }
+
+    /// The same at a place of the machine, with the policies of the calling program.
+    ///
+    /// # Panics
+    /// As [`DataCache::new`]; when the machine says `own` and the calling program brought no policy, which the assembly of a machine refuses.
+    pub fn at(level: Level, spec: &Cache, max_ways: u32, write_ratio: u32, own: &Own) -> Self {
+        let seeing = seeing_requests(spec.replacement, &CacheSite::new(level, spec.sets, max_ways, spec.line_bytes), own);
+        let late = seeing.is_some() && spec.allocate == Allocate::OnFill;
         let rules = Rules::of(spec);
         assert!(!rules.allocates() || spec.allocate == Allocate::OnMiss, "a cache that allocates on fill cannot allocate for writes");
         let most = rules.most_sent();
@@ -47,7 +62,9 @@ impl DataCache {
             spec: *spec,
             rules,
             fetch_mask: !(fetched - 1),
-            tags: TagArray::new(spec, max_ways, write_ratio),
+            seeing: seeing.is_some(),
+            fetchers: vec![seam::Access::default(); if late { spec.mshrs as usize } else { 0 }].into(),
+            tags: TagArray::of(spec, max_ways, write_ratio, seeing),
             mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
             miss_queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
@@ -82,8 +99,24 @@ impl DataCache {
         self.tags.set_ways(ways);
     }
 
+    /// Tells a request to a policy of replacement that sees requests; every other has no use for it.
+    #[inline]
+    pub fn note(&mut self, access: &Access, now: Cycle) {
+        if self.seeing {
+            self.tags.note(&seen(access, now));
+        }
+    }
+
+    /// The same for what nobody asks for.
+    fn note_nobody(&mut self, addr: Addr, set: u32, now: Cycle) {
+        if self.seeing {
+            self.tags.note(&seam::Access { addr, set, write: false, identity: Identity::default(), now });
+        }
+    }
+
     /// Fills sectors of a line without a request: a line is evicted without being written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+        self.note_nobody(addr, self.set_index(set_addr), now);
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
@@ -92,6 +125,7 @@ impl DataCache {
     /// room.
     pub fn leave(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
         let set = self.set_index(set_addr);
+        self.note_nobody(addr, set, now);
         for (sector, bytes) in (0..).map(|index| SectorMask(1 << index)).zip(bytes).filter(|(_, bytes)| *bytes != 0) {
             let in_part = bytes != u32::MAX && self.rules.fetches_later();
             if bytes != u32::MAX && !self.rules.allocates() {
@@ -177,10 +211,15 @@ impl DataCache {
         self.miss_queue.len()
     }
 
-    /// The requests to the next level that were appended since there were `count` of them.
+    /// The requests to the next level that were appended since there were `count` of them; they now keep their owner in place of their bytes.
     #[inline]
-    pub fn queued_since(&self, count: usize) -> impl Iterator<Item = &Down> {
-        (count..self.queued()).filter_map(|place| self.miss_queue.get(place))
+    pub(crate) fn own_since(&mut self, count: usize, owner: Owner, mut see: impl FnMut(&Down)) {
+        for place in count..self.queued() {
+            if let Some(down) = self.miss_queue.get_mut(place) {
+                down.set_owner(owner);
+                see(down);
+            }
+        }
     }
 
     /// Whether a request whose data came can be answered.
@@ -212,6 +251,7 @@ impl DataCache {
     // Called from two places, for every access.
     #[inline(always)]
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
+        self.note(access, now);
         if access.kind == AccessKind::Write {
             // Of a copy, so that the access itself need not lie in memory for those that read.
             let access = *access;
@@ -243,6 +283,7 @@ impl DataCache {
 
     /// Fetches sectors that no request asks for, unless they are there or on their way. The room of one fetch of a request is left.
     pub fn prefetch(&mut self, access: &Access, now: Cycle) -> Prefetched {
+        self.note(access, now);
         let probe = self.probe(access);
         let wants = match probe.lookup {
             Lookup::Hit | Lookup::HitReserved => return Prefetched::Present,
@@ -300,6 +341,9 @@ impl DataCache {
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
             Allocate::OnFill => {
+                if let Some(fetcher) = self.fetchers.get(usize::from(at)) {
+                    self.tags.note(&seam::Access { now, ..*fetcher });
+                }
                 // Any sector stands for the whole line where lines are not divided.
                 let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
                 self.tags.fill_allocating(addr, self.set_index(set_addr()), sectors, now.0);
@@ -375,7 +419,7 @@ impl DataCache {
     // Otherwise reads and writes call it, and every miss is a read first of all.
     #[inline(always)]
     pub(super) fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
-        let Access { addr, sectors, bytes, token, kind, .. } = *access;
+        let Access { addr, sectors, token, kind, .. } = *access;
         self.room(ROOM_FOR_FETCH)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
@@ -387,12 +431,24 @@ impl DataCache {
             Some(at) => self.mshr.merge(at, probe.line, token, atomic),
             None => {
                 let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
+                if let Some(fetcher) = self.fetchers.get_mut(usize::from(entry)) {
+                    *fetcher = seen(access, now);
+                }
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
+                let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
                 self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kind: DownKind::Fetch { entry } });
             }
         }
         Ok(self.send_evicted(evicted, token))
     }
+}
+
+/// A request, as a policy of replacement sees it.
+#[cold]
+fn seen(access: &Access, now: Cycle) -> seam::Access {
+    let Access { addr, set, bytes, kind, owner: Owner { port, kernel }, .. } = *access;
+    let identity = if kind == AccessKind::Read { Identity::of(kernel, port, bytes) } else { Identity::of_write(kernel, port) };
+    seam::Access { addr, set, write: kind != AccessKind::Read, identity, now }
 }
 
 /// Cycles that sectors occupy a data port.

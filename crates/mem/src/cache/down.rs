@@ -1,6 +1,8 @@
 //! What a cache sends to the next level.
 
-use warpshard_base::{Addr, SectorMask};
+use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
+
+use super::Owner;
 
 /// What a cache sends to the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
@@ -25,7 +27,8 @@ pub struct Down {
     pub addr: Addr,
     /// Token of the request that caused it.
     pub token: u32,
-    /// Bytes written in the one sector meant; all ones otherwise.
+    /// Bytes written in the one sector meant; all ones otherwise. Of a fetch for a read: the read's signature, as in
+    /// [`Access::bytes`](super::Access::bytes). An LLC slice, below which nobody asks for either, keeps the owner here.
     pub bytes: u32,
     /// The sectors meant.
     pub sectors: SectorMask,
@@ -34,6 +37,18 @@ pub struct Down {
 }
 
 impl Down {
+    /// Notes whose it is, in place of the bytes.
+    #[inline]
+    pub(crate) fn set_owner(&mut self, owner: Owner) {
+        self.bytes = u32::from(owner.port.0) << 16 | u32::from(owner.kernel.0);
+    }
+
+    /// What [`Down::set_owner`] noted.
+    #[inline]
+    pub(crate) fn owner(&self) -> Owner {
+        Owner { port: PortId((self.bytes >> 16) as u16), kernel: KernelIndex(self.bytes as u16) }
+    }
+
     /// Whether data is fetched.
     #[inline]
     pub fn is_fetch(&self) -> bool {

@@ -28,7 +28,7 @@ mod tags;
 mod tests;
 mod write;
 
-pub use access::{Access, Answer, FailReason, Outcome, Status, Waiter};
+pub use access::{Access, Answer, FailReason, Outcome, Owner, Status, Waiter};
 pub use data::DataCache;
 pub use down::{Down, DownKind, segment};
 pub use index::set_index;

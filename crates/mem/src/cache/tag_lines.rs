@@ -35,11 +35,15 @@ pub(super) struct TagLines<D, O> {
 
 impl<O: Order, D: Of<O>> TagLines<D, O> {
     pub(super) fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        Self::around(O::new(spec.replacement, spec.sets, max_ways), spec, max_ways, write_ratio)
+    }
+
+    pub(super) fn around(order: O, spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
         let mut directory = D::new(spec.sets, max_ways, O::SET, O::LINE);
         directory.clear(spec.ways, O::SET);
         Self {
             directory,
-            order: O::new(spec.replacement, spec.sets, max_ways),
+            order,
             line_bits: spec.line_bytes.trailing_zeros() as u8,
             asked: if spec.sectored { u8::MAX } else { 0 },
             always: if spec.sectored { 0 } else { ALL },

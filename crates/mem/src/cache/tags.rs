@@ -5,6 +5,7 @@
 
 use warpshard_base::{Addr, LINE_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, Replacement};
+use warpshard_seam::{self as seam, BoxedReplacement};
 
 use super::directory::{Directory, NONE};
 use super::hashed::Hashed;
@@ -44,15 +45,34 @@ impl TagArray {
     /// # Panics
     /// When sets or bytes of a line are no power of two, lines of more than 128 bytes have sectors, or lines cannot be numbered with 16 bits.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        Self::of(spec, max_ways, write_ratio, None)
+    }
+
+    /// The same, with a policy of replacement that sees requests; each is told to it by [`TagArray::note`].
+    ///
+    /// # Panics
+    /// As [`TagArray::new`].
+    pub(super) fn of(spec: &Cache, max_ways: u32, write_ratio: u32, seeing: Option<BoxedReplacement>) -> Self {
         assert!(spec.sets.is_power_of_two() && spec.line_bytes.is_power_of_two(), "a cache of {} sets of {} B", spec.sets, spec.line_bytes);
         assert!(spec.line_bytes == LINE_BYTES as u16 || !spec.sectored, "{} B in sectors", spec.line_bytes);
         assert!(spec.ways >= 1 && spec.ways <= max_ways, "{} of at most {max_ways} ways", spec.ways);
         let count = spec.sets * max_ways;
         assert!(count < u32::from(NONE), "a cache of {count} lines");
+        if let Some(policy) = seeing {
+            return Self(Kind::Many(TagLines::around(Any::seeing(policy, max_ways), spec, max_ways, write_ratio)));
+        }
         Self(match (spec.replacement, max_ways) {
             (Replacement::Lru, ..=packed::MAX_WAYS) => Kind::Few(TagLines::new(spec, max_ways, write_ratio)),
             _ => Kind::Many(TagLines::new(spec, max_ways, write_ratio)),
         })
+    }
+
+    /// Tells the request that comes next to a policy of replacement that sees requests.
+    #[cold]
+    pub(super) fn note(&mut self, access: &seam::Access) {
+        if let Kind::Many(tags) = &mut self.0 {
+            tags.order.note(access);
+        }
     }
 
     /// Lines in use.

@@ -6,13 +6,14 @@
 
 use warpshard_base::{Cycle, Frequency, PartitionId, prefetch};
 use warpshard_config::machine::Mem;
+use warpshard_seam::{DramSite, Own};
 use warpshard_stats::activity::Log;
 use warpshard_stats::{CounterInfo, Counters as _, Latencies};
 
 use super::command_channel::CommandChannel;
 use super::control::{BankCounters, Issued};
 use super::simple_channel::SimpleChannel;
-use super::{DramCounters, Request, Worked};
+use super::{DramCounters, Request, Worked, order};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -37,16 +38,17 @@ impl Channel {
     ///
     /// # Panics
     /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
-    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
+    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId, own: &Own) -> Self {
+        let order = |banks, queue| order::seeing_queue(mem.dram.scheduler, &DramSite::new(partition.0, banks, queue), own);
         if mem.dram.control.is_some() {
-            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition)));
+            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition, order)));
         }
         assert!(
             1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
             "{partition}: the address mapping tells more banks apart than the {} there are",
             mem.dram.banks
         );
-        Self::Simple(Box::new(SimpleChannel::new(&mem.dram)))
+        Self::Simple(Box::new(SimpleChannel::with_order(&mem.dram, order(mem.dram.banks, mem.dram.queue))))
     }
 
     /// Requests that wait for commands when its queues are full.
@@ -187,8 +189,8 @@ impl Clocked for SimpleChannel {
     }
 
     #[inline]
-    fn push(&mut self, _now: Cycle, request: &Request) {
-        self.push(request);
+    fn push(&mut self, now: Cycle, request: &Request) {
+        self.push(now, request);
     }
 
     #[inline]

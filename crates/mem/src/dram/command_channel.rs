@@ -13,6 +13,7 @@ use warpshard_base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYT
 use warpshard_config::dram::{BankHash, DramControl};
 use warpshard_config::machine::{DramScheduler, Mem};
 use warpshard_protocol::AddressMap;
+use warpshard_seam::BoxedDramOrder;
 use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
@@ -53,7 +54,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
     Policy {
         order: scheduler,
         // A limit on hits is of no use where rows are kept open for the hits beyond it.
-        protect_hits: order::serves_hit(scheduler, true) && control.row_hit_cap == 0,
+        protect_hits: order::keeps_hits(scheduler) && control.row_hit_cap == 0,
         hit_cap: limit(control.row_hit_cap),
         age_cap: limit(control.age_cap),
         read_queue: control.read_queue,
@@ -72,7 +73,7 @@ impl CommandChannel {
     /// # Panics
     /// When the memory has no command-level controller, or its device or mapping is impossible: what the checks of machines
     /// refuse.
-    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
+    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, order: impl FnOnce(u32, u32) -> Option<BoxedDramOrder>) -> Self {
         let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
@@ -82,7 +83,11 @@ impl CommandChannel {
         // A place in DRAM is given back with its answer, so that this many requests are under way at once.
         let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;
         Self {
-            controller: Controller::new(&standard, policy(mem.dram.scheduler, control)),
+            controller: Controller::with_order(
+                &standard,
+                policy(mem.dram.scheduler, control),
+                order(standard.organisation.all_banks(), queue),
+            ),
             map: mem.map.of_partition(u32::from(partition.0)),
             mapping,
             burst_bytes: u64::from(standard.organisation.burst_bytes),
@@ -147,7 +152,15 @@ impl CommandChannel {
         for begin in (0..WIDEST_LINE).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
                 let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
-                self.entering.push_back(Access { bank, row, column, write: !request.kind.is_read(), token });
+                self.entering.push_back(Access {
+                    bank,
+                    row,
+                    column,
+                    write: !request.kind.is_read(),
+                    token,
+                    port: request.port,
+                    kernel: request.kernel,
+                });
             }
         }
         self.requests[token as usize] = Request { bursts: self.entering.len() as u8, ..request };

@@ -1,6 +1,6 @@
 //! What a channel is asked for, and what it says of its work.
 
-use warpshard_base::{Addr, SectorMask};
+use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
 
 /// What a request wants, and what of its slice hears of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -47,6 +47,10 @@ pub struct Request {
     pub row: u32,
     /// Low half of the DRAM cycle in which it left its slice, for the latency.
     pub since: u32,
+    /// The port of the requester; of a write-back that of the request which its line made room for.
+    pub port: PortId,
+    /// The kernel of the requester, as above.
+    pub kernel: KernelIndex,
     /// The bank.
     pub bank: u8,
     /// Which slice of the partition asked.

@@ -5,11 +5,12 @@
 
 use std::hint::select_unpredictable;
 
-use warpshard_base::{Slots, prefetch};
+use warpshard_base::{Cycle, Slots, prefetch};
 use warpshard_config::machine::DramScheduler;
+use warpshard_seam::{BoxedDramOrder, Waiting};
 
 use super::due::first_from;
-use super::order;
+use super::order::{self, Seeing};
 use super::request::Request;
 
 const NONE: u16 = u16::MAX;
@@ -66,10 +67,12 @@ pub(super) struct Scheduler {
     /// Banks with waiting requests, with a queue per bank.
     waiting: u64,
     pending: u32,
+    /// The order, where it sees the queue; the queues are then empty.
+    seeing: Option<Box<Seeing<Number>>>,
 }
 
 impl Scheduler {
-    pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
+    pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32, seeing: Option<BoxedDramOrder>) -> Self {
         assert!(capacity < u32::from(NONE) / 4, "a DRAM queue of {capacity} requests");
         let queues = if order::only_oldest(policy) { 1 } else { banks };
         let mut scheduler = Self {
@@ -80,6 +83,7 @@ impl Scheduler {
             queues: Slots::new(queues as usize, Queue { last: NONE, row: 0, hit: Spot::NOWHERE }),
             waiting: 0,
             pending: 0,
+            seeing: seeing.map(|order| Box::new(Seeing::new(order))),
         };
         (0..queues).for_each(|queue| scheduler.queues.get_mut(queue).last = queue as u16);
         scheduler.free_from(queues);
@@ -136,7 +140,7 @@ impl Scheduler {
 
     /// Takes a request of so many bursts; there is room.
     #[inline]
-    pub(super) fn add(&mut self, request: &Request, bursts: u8) {
+    pub(super) fn add(&mut self, now: Cycle, request: &Request, bursts: u8) {
         if self.free == NONE {
             self.grow();
         }
@@ -147,6 +151,10 @@ impl Scheduler {
         let place = self.requests.get_mut(u32::from(at));
         *place = *request;
         place.bursts = bursts;
+        if self.seeing.is_some() {
+            self.add_seen(now, request, Number(at));
+            return;
+        }
         let number = if order::only_oldest(self.policy) { 0 } else { u32::from(request.bank) };
         self.waiting |= 1 << number;
         self.pending += 1;
@@ -155,6 +163,28 @@ impl Scheduler {
         self.links.get_mut(u32::from(before)).next = at;
         let hits = (queue.hit.at == NONE) & (queue.row == request.row);
         queue.hit = select_unpredictable(hits, Spot { before, at }, queue.hit);
+    }
+
+    /// The same, for an order that sees the queue.
+    #[cold]
+    #[inline(never)]
+    fn add_seen(&mut self, now: Cycle, request: &Request, number: Number) {
+        let Some(seeing) = &mut self.seeing else { return };
+        let Request { row, bank, port, kernel, kind, .. } = *request;
+        seeing.arrive(Waiting { arrived: now, bank, row, write: !kind.is_read(), port, kernel, ..Waiting::default() }, number);
+        self.waiting = seeing.banks;
+        self.pending += 1;
+    }
+
+    /// Takes the request that such an order chooses for a bank of `idle`.
+    #[cold]
+    #[inline(never)]
+    fn schedule_seen(&mut self, now: Cycle, idle: u64, hits: impl Fn(&Waiting) -> bool) -> Option<Number> {
+        let seeing = self.seeing.as_mut()?;
+        let taken = seeing.take(now, |request| (hits(request), idle >> request.bank & 1 != 0))?;
+        self.waiting = seeing.banks;
+        self.pending -= 1;
+        Some(taken)
     }
 
     /// Whether a request could be given to a bank of `idle`.
@@ -174,12 +204,16 @@ impl Scheduler {
         self.links.get(u32::from(self.front(0).at)).bank
     }
 
-    /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
+    /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on. `hits` tells an order that sees the
+    /// queue whether the row of a request is open.
     // Called from one place, for every command clock.
     #[inline(always)]
-    pub(super) fn schedule(&mut self, idle: u64, from: u32) -> Option<Number> {
+    pub(super) fn schedule(&mut self, now: Cycle, idle: u64, from: u32, hits: impl Fn(&Waiting) -> bool) -> Option<Number> {
         if !self.can_schedule(idle) {
             return None;
+        }
+        if self.seeing.is_some() {
+            return self.schedule_seen(now, idle, hits);
         }
         if order::only_oldest(self.policy) {
             let first = self.front(0);

@@ -2,6 +2,7 @@
 
 use warpshard_base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use warpshard_config::machine::Dram;
+use warpshard_seam::{BoxedDramOrder, Waiting};
 use warpshard_stats::activity::Log;
 use warpshard_stats::{Latencies, counters};
 
@@ -66,6 +67,14 @@ impl SimpleChannel {
     /// # Panics
     /// For more than 64 banks or a queue of nothing.
     pub fn new(spec: &Dram) -> Self {
+        Self::with_order(spec, None)
+    }
+
+    /// The same with an order that sees the queue.
+    ///
+    /// # Panics
+    /// As [`SimpleChannel::new`].
+    pub fn with_order(spec: &Dram, order: Option<BoxedDramOrder>) -> Self {
         assert!((1..=64).contains(&spec.banks), "a DRAM channel of {} banks", spec.banks);
         assert!(spec.queue >= 1 && spec.return_queue >= 1, "a DRAM channel without room for a request");
         let timing = Timing::new(spec);
@@ -76,7 +85,7 @@ impl SimpleChannel {
             bursts: std::array::from_fn(|sectors| (sectors as u64 * SECTOR_BYTES).div_ceil(timing.burst_bytes).max(1) as u8),
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
-            scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue),
+            scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue, order),
             serving: Slots::new(spec.banks as usize, Number::default()),
             due: Due::new(spec.banks),
             busy: 0,
@@ -146,10 +155,10 @@ impl SimpleChannel {
 
     /// Takes a request after the work of a cycle; the scheduler looks at it in the next one.
     #[inline]
-    pub fn push(&mut self, request: &Request) {
+    pub fn push(&mut self, now: Cycle, request: &Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
         let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
-        self.scheduler.add(request, bursts);
+        self.scheduler.add(now, request, bursts);
     }
 
     /// The oldest finished read or awaited write.
@@ -184,7 +193,12 @@ impl SimpleChannel {
     pub fn cycle(&mut self, now: Cycle) -> Worked {
         let mut worked = Worked::default();
         self.move_data(now, &mut worked);
-        if let Some(number) = self.scheduler.schedule(!self.busy & self.all, self.first) {
+        let banks = &self.banks;
+        let hits = |request: &Waiting| {
+            let (command, _) = banks.next(usize::from(request.bank), request.row, request.write);
+            matches!(command, Command::Read | Command::Write)
+        };
+        if let Some(number) = self.scheduler.schedule(now, !self.busy & self.all, self.first, hits) {
             let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
             let next = self.banks.next(bank, request.row, !request.kind.is_read());

@@ -82,7 +82,7 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
             done.push((now, number(returned.kind)));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
-            channel.push(&requests[next].1);
+            channel.push(Cycle(now), &requests[next].1);
             next += 1;
         }
         let pushes = requests.get(next).map_or(u64::MAX, |(at, _)| (*at).max(now + 1));
@@ -151,7 +151,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     let mut now = 0;
     for i in 0..8 {
         channel.cycle(Cycle(now));
-        channel.push(&read(i % 4, 0, u32::from(i)));
+        channel.push(Cycle(now), &read(i % 4, 0, u32::from(i)));
         now += 1;
     }
     for _ in 0..200 {
@@ -185,7 +185,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
         assert!(commands <= before + 1, "{} commands in cycle {now}", commands - before);
         before = commands;
         if pushed < 200 && !channel.is_full() {
-            channel.push(&read((now * 7 % 16) as u8, (now * 5 % 3) as u32, pushed));
+            channel.push(Cycle(now), &read((now * 7 % 16) as u8, (now * 5 % 3) as u32, pushed));
             pushed += 1;
         }
     }

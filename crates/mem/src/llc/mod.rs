@@ -1,7 +1,8 @@
 //! An LLC slice: arrival queue, cache, queues to and from DRAM, queue to the network.
 //!
-//! `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `pending` the requests that wait for data; `counters` the counters.
+//! `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `ahead` what is fetched in advance; `pending` the requests that wait for data; `counters` the counters.
 
+mod ahead;
 mod counters;
 mod from_dram;
 mod pending;

@@ -7,12 +7,16 @@
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use warpshard_config::machine::{Cache, PartitionQueues};
-use warpshard_protocol::{LocalMap, MemOp, MemPacket};
+use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
+use warpshard_seam::{Level, Own};
 
+use super::ahead::{Ahead, Sent};
 use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
-use crate::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
+use crate::cache::{
+    Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, PrefetchCounters, Prefetcher, Status, Waiter,
+};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,15 +75,22 @@ pub struct Slice {
     applications: Box<[LlcApplicationCounters]>,
     /// What is counted by kernel launch.
     kernels: Box<[LlcKernelCounters]>,
+    /// What it fetches in advance, where it does.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Slice {
     /// An empty slice.
     pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues) -> Self {
+        Self::with_own(id, spec, queues, &Own::default())
+    }
+
+    /// The same with the policies of the calling program.
+    pub fn with_own(id: SliceId, spec: &Cache, queues: &PartitionQueues, own: &Own) -> Self {
         Self {
             id,
             sectored: spec.sectored,
-            cache: DataCache::new(spec, spec.ways, 0),
+            cache: DataCache::at(Level::Llc(id.0), spec, spec.ways, 0, own),
             arrivals: Ring::new(16),
             since: Cycle::NEVER,
             pending: Pending::new(),
@@ -91,7 +102,15 @@ impl Slice {
             counters: LlcCounters::default(),
             applications: Box::default(),
             kernels: Box::default(),
+            ahead: None,
         }
+    }
+
+    /// The same with a prefetcher; `map` tells which addresses belong to the slice.
+    #[must_use]
+    pub fn with_prefetcher(self, prefetcher: Option<Prefetcher>, map: &AddressMap) -> Self {
+        let ahead = prefetcher.map(|prefetcher| Box::new(Ahead::new(prefetcher, map)));
+        Self { ahead, ..self }
     }
 
     /// Counts for each of so many kernel launches and applications, too.
@@ -135,6 +154,11 @@ impl Slice {
             write_sector_misses,
             ..self.counters.clone()
         }
+    }
+
+    /// What its prefetcher did, where it has one.
+    pub fn prefetches(&self) -> Option<&PrefetchCounters> {
+        self.ahead.as_ref().map(|ahead| &ahead.prefetcher.counters)
     }
 
     /// The cache.
@@ -300,6 +324,16 @@ impl Slice {
                 freed = self.look_up(now);
             }
         }
+        if let Some(ahead) = &mut self.ahead
+            && let Some(Sent { owner, sectors: [fetched, written] }) = ahead.look_up(self.id, &mut self.cache, now, map)
+        {
+            // The oldest request may find now what it lacked.
+            self.stuck = None;
+            if let Some(counters) = self.kernels.get_mut(owner.kernel.index()) {
+                counters.dram_reads += fetched;
+                counters.dram_writes += written;
+            }
+        }
         Acted { freed, dram }
     }
 
@@ -316,6 +350,9 @@ impl Slice {
         }
         if self.since != Cycle::NEVER && !self.is_blocked() {
             next = next.min(self.cache.data_port_free_at().max(self.since.after(1)));
+        }
+        if let Some(ahead) = &self.ahead {
+            next = next.min(ahead.prefetcher.next_at());
         }
         next.max(from)
     }
@@ -367,7 +404,8 @@ impl Slice {
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next() };
+        let owner = Owner { port: packet.port, kernel: packet.kernel };
+        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
         let queued = self.cache.queued();
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
@@ -381,14 +419,20 @@ impl Slice {
             Answer::Now => self.out.push(access.token),
             Answer::AtFill | Answer::FromBelow => {}
         }
+        // Fetched and written sectors of the requests that it sent down.
+        let mut sent = [0; 2];
+        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
         if let Some(counters) = self.kernels.get_mut(packet.kernel.index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
-            for down in self.cache.queued_since(queued) {
-                let sectors = u64::from(down.sectors.count());
-                *(if down.is_fetch() { &mut counters.dram_reads } else { &mut counters.dram_writes }) += sectors;
-            }
+            counters.dram_reads += sent[0];
+            counters.dram_writes += sent[1];
+        }
+        if kind == AccessKind::Read
+            && let Some(ahead) = &mut self.ahead
+        {
+            ahead.prefetcher.read(&access, status, now);
         }
         self.pending.keep(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;

@@ -19,8 +19,10 @@ use warpshard_base::{Addr, ClockDomain, Crossing, Cycle, LinkId, PartitionId, Se
 use warpshard_config::machine::{Machine, MemcpyWarms};
 use warpshard_engine::Unit;
 use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
+use warpshard_seam::{CacheSite, Level};
 use warpshard_stats::activity::Log;
 
+use super::cache::Prefetcher;
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
 use super::dram_arbiter::{DramArbiter, Places};
@@ -103,21 +105,27 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         assert!(count <= u64::BITS, "{id} has {count} slices");
-        let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues);
+        let map = mem.map.of_partition(u32::from(id.0));
+        let slice = |i: u32| {
+            let number = SliceId(id.0 * count as u16 + i as u16);
+            let site = CacheSite::new(Level::Llc(number.0), mem.llc.sets, mem.llc.ways, mem.llc.line_bytes);
+            let site = CacheSite { distance: mem.prefetch.distance, degree: mem.prefetch.degree, ..site };
+            let prefetcher = Prefetcher::new(mem.prefetch.policy, &site, &machine.own);
+            Slice::with_own(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
+        };
         let arrival = arrival_capacity(machine);
         let side = |i: u32| {
             let slice = slice(i);
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
             SlicePort::new(slice, CreditSender::new(machine.noc.input_queue), returns)
         };
-        let channel = Channel::new(mem, machine.clocks.dram, id);
+        let channel = Channel::new(mem, machine.clocks.dram, id, &machine.own);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
-        let map = mem.map.of_partition(u32::from(id.0));
         let local = LocalMap::new(&map);
         let common = Common { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
         let clocks = (llc_clock, dram_clock);
         Self {
-            map,
+            map: map.clone(),
             llc_clock,
             llc_to_core: Crossing::new(llc_clock, llc_clock),
             channel,

@@ -76,6 +76,9 @@ impl Unit for Partition {
         for slice in self.slices() {
             visitor.component("llc", u32::from(slice.id().0));
             visitor.counters(&slice.counters());
+            if let Some(counters) = slice.prefetches() {
+                visitor.counters(counters);
+            }
             let applications = slice.applications();
             for (number, counters) in (u32::from(slice.id().0) * applications.len() as u32..).zip(applications) {
                 visitor.component(APPLICATION_LLC, number);

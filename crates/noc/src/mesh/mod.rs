@@ -1,6 +1,6 @@
 //! Networks of input-queued virtual-channel routers with credits: 2-D meshes, and one router as a crossbar.
 //!
-//! `spec` describes a network; `topology` has its wiring and routing. `network` is the core that a unit and the
+//! `spec` describes a network; `topology` has its wiring and routing, `torus` a table of both. `network` is the core that a unit and the
 //! stand-alone rig share; its flits refer to packets by handle. `interface` has the source queues and ejection
 //! buffers; `fabric` moves flits through the routers, whose state is in `router`; `requests` has the pending work of routers,
 //! `allocator` the allocation of virtual channels and the switch, `wheel` the content of the channels; `unit` is a subnet of the
@@ -18,6 +18,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod torus;
 mod unit;
 #[cfg(test)]
 mod unit_tests;
@@ -28,5 +29,6 @@ pub use interface::Lane;
 pub use network::{Network, Sink};
 pub use packet::Packet;
 pub use spec::{NetworkSpec, Pipeline, Size, VcRange};
-pub use topology::Topology;
+pub use topology::{Topology, Wired};
+pub use torus::Torus;
 pub use unit::{MeshCounters, MeshNet, Routers, SubnetSpec};

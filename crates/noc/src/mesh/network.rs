@@ -49,7 +49,7 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         assert!(lanes.iter().all(known), "a lane without a terminal or a class");
         assert!(spec.topology.ports() <= P && usize::from(spec.vcs) <= C / P, "{}: a router has {P} ports", spec.topology);
         Self {
-            topology: spec.topology,
+            topology: spec.topology.clone(),
             fabric: Fabric::new(spec),
             lanes: lanes.into(),
             injectors: Injectors::new(spec, lanes, C / P),

@@ -1,6 +1,10 @@
 //! The core of the network cycle by cycle: zero-load latencies, credits, fairness, order, and nothing lost.
 
+use std::sync::Arc;
+
 use warpshard_base::{Cycle, Rng};
+
+use warpshard_seam::Grid;
 
 use super::*;
 
@@ -24,7 +28,7 @@ fn lanes(topology: Topology) -> Vec<Lane> {
 }
 
 fn network(spec: &NetworkSpec) -> Network<1, 8, 32> {
-    Network::new(spec, &lanes(spec.topology))
+    Network::new(spec, &lanes(spec.topology.clone()))
 }
 
 /// Steps from cycle `now` until nothing is under way, leaving out cycles without events.
@@ -85,11 +89,11 @@ fn the_zero_load_latency_of_every_pair_is_the_formula() {
 fn a_crossbar_of_virtual_channels_has_the_latency_of_one_router() {
     let topology = Topology::Crossbar { ports: 36 };
     for (spec, latency) in [
-        (NetworkSpec::new(topology), 6),
+        (NetworkSpec::new(topology.clone()), 6),
         // Two rounds per cycle: both allocations in one, the switch in the next.
-        (NetworkSpec { buffers: 64, speedup: 2, credit_delay: 0, ..NetworkSpec::new(topology).with_vcs(1) }, 5),
+        (NetworkSpec { buffers: 64, speedup: 2, credit_delay: 0, ..NetworkSpec::new(topology.clone()).with_vcs(1) }, 5),
     ] {
-        let (mut net, mut now) = (Network::<4, 64, 256>::new(&spec, &lanes(topology)), Cycle(0));
+        let (mut net, mut now) = (Network::<4, 64, 256>::new(&spec, &lanes(topology.clone())), Cycle(0));
         for (from, to) in [(0, 0), (3, 35), (35, 1)] {
             assert_eq!(alone(&mut net, &mut now, from, to, 1), latency);
         }
@@ -145,6 +149,11 @@ fn sources_that_meet_share_the_channel() {
     }
 }
 
+fn torus(columns: u16, rows: u16) -> Topology {
+    let wiring = warpshard_seam::Topology::wiring(&Torus, Grid { columns, rows });
+    Topology::Wired(Wired(Arc::new(wiring.expect("a torus of that size"))))
+}
+
 #[test]
 fn overloaded_networks_deliver_every_packet_once() {
     let specs = [
@@ -153,6 +162,8 @@ fn overloaded_networks_deliver_every_packet_once() {
         NetworkSpec { pipeline: Pipeline::Four, buffers: 1, ..NetworkSpec::new(Topology::Mesh { columns: 4, rows: 3 }).with_vcs(1) },
         NetworkSpec { buffers: 7, speedup: 2, credit_delay: 0, ..NetworkSpec::new(Topology::Crossbar { ports: 12 }).with_vcs(3) },
         NetworkSpec::new(Topology::Mesh { columns: 4, rows: 3 }).partitioned(&[2, 1]),
+        // One virtual channel of one flit: a circle of links would stand still.
+        NetworkSpec { buffers: 1, ..NetworkSpec::new(torus(4, 3)).with_vcs(1) },
     ];
     for spec in specs {
         // Routers with more room than the network needs do the same.
@@ -165,7 +176,7 @@ fn overloaded_networks_deliver_every_packet_once() {
 
 /// Offers many packets at once, and returns when each arrived.
 fn overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec) -> Vec<(u64, u32)> {
-    let mut lanes = lanes(spec.topology);
+    let mut lanes = lanes(spec.topology.clone());
     lanes.iter_mut().for_each(|lane| lane.class = (usize::from(lane.terminal) % spec.classes.len()) as u8);
     let (mut net, mut sink, mut rng) = (Network::<W, P, C>::new(spec, &lanes), Taken::default(), Rng::keyed(5, &[]));
     let packets = 3000;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
-use warpshard_config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
+use warpshard_config::machine::{Arbiter, Crossbar, Noc, Topology as NocTopology, VcCrossbar};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
 
@@ -106,7 +106,7 @@ proptest! {
         arrivals.sort_by_key(|(at, ..)| *at);
         let run = |spans: &[u64], skip: bool| {
             if queued {
-                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
+                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, topology: NocTopology::Crossbar, mesh: None };
                 let mut net = Subnet::<OutputQueued>::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
                 simulate(&mut net, &arrivals, 2500, spans, skip)
             } else {
@@ -194,6 +194,7 @@ fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_o
         arbiter: Arbiter::Islip,
         crossbar: Crossbar::Fifo,
         vc: VcCrossbar::NONE,
+        topology: NocTopology::Crossbar,
         mesh: None,
     };
     let mut net = Subnet::<OutputQueued>::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));

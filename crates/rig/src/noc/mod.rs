@@ -63,7 +63,7 @@ pub struct Measured {
 /// When the network cannot be built, or the pattern or load has no meaning on it; for a user.
 pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
     setup.network.check()?;
-    let sources = setup.pattern.on(setup.network.topology)?;
+    let sources = setup.pattern.on(&setup.network.topology)?;
     if setup.flits == 0 || !(0.0..=f64::from(setup.flits)).contains(&setup.load) || setup.load == 0.0 {
         return Err(
             format!("a load of {} flits per cycle in packets of {} flits: at most one packet per cycle", setup.load, setup.flits).into()
@@ -137,7 +137,7 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
     // A packet is generated when a 64-bit random number is below this threshold.
     let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
     let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
-    let (topology, terminals) = (setup.network.topology, setup.network.topology.terminals());
+    let (topology, terminals) = (&setup.network.topology, setup.network.topology.terminals());
     let ways = |from, to| topology.routers_between(from, to) as u16;
     let mut gauge = Gauge {
         from,

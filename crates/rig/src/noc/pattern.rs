@@ -69,7 +69,7 @@ impl Pattern {
     ///
     /// # Errors
     /// When the pattern has no meaning on this topology.
-    pub(super) fn on(self, topology: Topology) -> Result<Vec<(u16, Destinations)>, String> {
+    pub(super) fn on(self, topology: &Topology) -> Result<Vec<(u16, Destinations)>, String> {
         let terminals = topology.terminals() as u16;
         let all = || 0..terminals;
         let is_controller = |node: &u16| CONTROLLERS.contains(node);
@@ -83,9 +83,10 @@ impl Pattern {
         if matches!(self, Self::BitRev | Self::Shuffle) && !terminals.is_power_of_two() {
             return Err(format!("this pattern permutes the bits of a node's number; {topology} has {terminals} nodes, no power of two"));
         }
-        let (columns, rows) = match topology {
+        let (columns, rows) = match *topology {
             Topology::Mesh { columns, rows } => (columns, rows),
             Topology::Crossbar { ports } => (ports, 1),
+            Topology::Wired(_) => (terminals, 1),
         };
         let each = |source: u16, to: &dyn Fn(u16, u16) -> u16| to(source / columns, rows) * columns + to(source % columns, columns);
         match self {
@@ -113,7 +114,7 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn fixed(pattern: Pattern, topology: Topology) -> Vec<u16> {
+    fn fixed(pattern: Pattern, topology: &Topology) -> Vec<u16> {
         let destination = |(_, to)| match to {
             Destinations::One(to) => to,
             Destinations::Any(_) => panic!("{pattern:?} is random"),
@@ -125,22 +126,22 @@ mod tests {
     fn permutations_send_everybody_to_somebody_else() {
         let topology = Topology::Mesh { columns: 4, rows: 4 };
         for (name, pattern) in &PATTERNS[4..] {
-            let mut to = fixed(*pattern, topology);
+            let mut to = fixed(*pattern, &topology);
             to.sort_unstable();
             assert_eq!(to, (0..16).collect::<Vec<_>>(), "{name}");
         }
-        assert_eq!(fixed(Pattern::Transpose, topology)[1], 4);
-        assert_eq!(fixed(Pattern::BitRev, topology)[1], 8);
-        assert_eq!(fixed(Pattern::Shuffle, topology)[9], 3);
-        assert_eq!(fixed(Pattern::Tornado, topology)[0], 5);
+        assert_eq!(fixed(Pattern::Transpose, &topology)[1], 4);
+        assert_eq!(fixed(Pattern::BitRev, &topology)[1], 8);
+        assert_eq!(fixed(Pattern::Shuffle, &topology)[9], 3);
+        assert_eq!(fixed(Pattern::Tornado, &topology)[0], 5);
     }
 
     #[test]
     fn controllers_and_sms_share_the_36_nodes() {
         let topology = Topology::Mesh { columns: 6, rows: 6 };
-        let sources = |pattern: Pattern| pattern.on(topology).unwrap().len();
+        let sources = |pattern: Pattern| pattern.on(&topology).unwrap().len();
         assert_eq!((sources(Pattern::Sm28ToMc8), sources(Pattern::Mc8ToSm28), sources(Pattern::Hot36To8)), (28, 8, 36));
-        assert!(Pattern::Sm28ToMc8.on(Topology::Mesh { columns: 4, rows: 4 }).is_err());
-        assert!(Pattern::Shuffle.on(topology).is_err());
+        assert!(Pattern::Sm28ToMc8.on(&Topology::Mesh { columns: 4, rows: 4 }).is_err());
+        assert!(Pattern::Shuffle.on(&topology).is_err());
     }
 }

@@ -7,8 +7,9 @@
 mod sched;
 mod stall;
 
-use warpshard_base::Cycle;
+use warpshard_base::{Cycle, SmId};
 use warpshard_config::machine::Sm as Spec;
+use warpshard_seam::{Own, WarpSite};
 use warpshard_workload::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::MAX_SCHEDULERS;
@@ -43,7 +44,7 @@ pub(super) struct IssueStage {
 }
 
 impl IssueStage {
-    pub(super) fn new(spec: &Spec) -> Self {
+    pub(super) fn new(spec: &Spec, sm: SmId, own: &Own) -> Self {
         let schedulers = spec.schedulers as usize;
         let mut supervised = [0; MAX_SCHEDULERS];
         for warp in 0..spec.warps {
@@ -52,7 +53,7 @@ impl IssueStage {
         Self {
             schedulers,
             supervised,
-            orders: [AnyOrder::new(spec.order); MAX_SCHEDULERS],
+            orders: std::array::from_fn(|scheduler| AnyOrder::new(spec.order, &WarpSite::new(sm.0, scheduler as u8), own)),
             held_up: 0,
             spans: Spans::new(),
             count: 0,

@@ -1,7 +1,7 @@
 //! The look-ups of a cycle: the accesses at the ends of the banks' pipes, up to one per bank.
 
 use warpshard_base::{Addr, Cycle, KernelIndex, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Outcome, Probe, Status};
+use warpshard_mem::cache::{Access as Lookup, AccessKind, Outcome, Owner, Probe, Status};
 
 use super::{L1, Requester};
 
@@ -52,21 +52,26 @@ impl L1 {
     fn look_up(&mut self, bank: usize, watched: bool, now: Cycle) -> Option<Served> {
         let Some(first) = self.pipes[bank].front() else { unreachable!("an empty pipe has nothing to look up") };
         let (addr, sectors, write, set) = (first.addr, first.sectors, first.write, u32::from(first.set));
-        let before = watched.then(|| self.probe(addr, sectors, write));
+        let kind = if write { AccessKind::Write } else { AccessKind::Read };
+        let owner = Owner { port: self.port, kernel: first.kernel };
+        let lookup = Lookup { addr, set, sectors, bytes: first.bytes, kind, local: first.local, token: first.name, owner };
+        let (name, kernel) = (first.name, first.kernel);
+        let before = watched.then(|| {
+            self.cache.note(&lookup, now);
+            self.probe(addr, sectors, write)
+        });
         let line = addr.line();
         if !write && let Some(reason) = self.cache.refuses_read(addr, set, sectors) {
             // It may lack more than that, which will be found when there is room.
             self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        let kind = if write { AccessKind::Write } else { AccessKind::Read };
-        let lookup = Lookup { addr, set, sectors, bytes: first.bytes, kind, local: first.local, token: first.name };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
             self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        let served = Served { addr, name: first.name, kernel: first.kernel, sectors, write, outcome, before };
+        let served = Served { addr, name, kernel, sectors, write, outcome, before };
         self.heads.take(bank, self.free(), !self.cache.mshr().is_full());
         self.full &= !(1 << bank);
         if let Some(next) = self.pipes[bank].next_front() {
@@ -79,7 +84,7 @@ impl L1 {
         }
         self.tags_changed(line, sectors);
         if self.prefetcher.is_some() && !write {
-            self.note_read(addr, outcome.status);
+            self.note_read(&lookup, outcome.status, now);
         }
         Some(served)
     }

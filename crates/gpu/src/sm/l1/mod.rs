@@ -8,9 +8,10 @@ mod look_up;
 mod prefetch;
 mod requester;
 
-use warpshard_base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelIndex, PortId, Ring, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, L1 as Spec};
 use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
+use warpshard_seam::{CacheSite, Level, Own};
 
 use super::coalesce::Access;
 use super::net::Reply;
@@ -24,6 +25,7 @@ struct Piped {
     /// When it reaches the tags.
     at: Cycle,
     addr: Addr,
+    /// Of a write its bytes, of a read its signature.
     bytes: u32,
     /// The [`Requester`].
     name: u32,
@@ -48,12 +50,16 @@ pub(super) struct Common {
     pub(super) local: bool,
     /// How many bytes ahead of them is prefetched; 0 for nothing.
     pub(super) ahead: i32,
+    /// The signature of instruction and warp, of reads.
+    pub(super) signature: u32,
 }
 
 /// The L1 of an SM.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct L1 {
     cache: DataCache,
+    /// The SM's port.
+    port: PortId,
     line_cache: bool,
     /// What chooses the bank of a sector, where their number is a power of two.
     bank_mask: Option<u32>,
@@ -69,11 +75,14 @@ pub(super) struct L1 {
 }
 
 impl L1 {
-    pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
+    pub(super) fn new(cache: &Cache, spec: &Spec, port: PortId, own: &Own) -> Self {
         let latency = spec.latency.max(1);
+        let (distance, degree) = (spec.prefetch_distance, spec.prefetch_degree);
+        let site = CacheSite { distance, degree, ..CacheSite::new(Level::L1(port.0), cache.sets, max_ways(cache, spec), cache.line_bytes) };
         let banks = spec.banks.max(1) as usize;
         Self {
-            cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
+            cache: DataCache::at(Level::L1(port.0), cache, max_ways(cache, spec), spec.write_ratio, own),
+            port,
             line_cache: !cache.sectored,
             bank_mask: banks.is_power_of_two().then_some(banks as u32 - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
@@ -82,7 +91,7 @@ impl L1 {
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
-            prefetcher: Prefetcher::new(spec.prefetch, spec.prefetch_distance, Self::max_lines(cache, spec)).map(Box::new),
+            prefetcher: Prefetcher::new(spec.prefetch, &site, own).map(Box::new),
         }
     }
 
@@ -152,7 +161,7 @@ impl L1 {
     // Called from one place, for every access.
     #[inline(always)]
     pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
-        let Common { requester, kernel, write, local, ahead } = common;
+        let Common { requester, kernel, write, local, ahead, signature } = common;
         let name = requester.encode();
         let at = now.after(u64::from(self.latency));
         let (mut closed, mut count) = (self.full, 0);
@@ -167,6 +176,7 @@ impl L1 {
             let pipe = &mut self.pipes[bank];
             let Access { addr, bytes, sectors, .. } = *access;
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
+            let bytes = if write { bytes } else { signature };
             if pipe.is_empty() {
                 self.heads.follow(bank, at, now);
             }

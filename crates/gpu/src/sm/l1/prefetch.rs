@@ -3,7 +3,7 @@
 //! Apart from the L1's own code, since most L1s prefetch nothing.
 
 use warpshard_base::{Addr, Cycle, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Prefetched, Status, Wanted};
+use warpshard_mem::cache::{Access as Lookup, AccessKind, Owner, Prefetched, Status, Wanted};
 
 use super::super::coalesce::Access;
 use super::{Common, L1, Requester};
@@ -18,7 +18,7 @@ impl L1 {
             let addr = Addr(access.addr.0.wrapping_add_signed(common.ahead.into()));
             let whole = access.sectors.count() > 1;
             let (addr, sectors) = if whole { (addr.line(), access.sectors) } else { (addr.sector(), SectorMask::of(addr)) };
-            prefetcher.want(Wanted { at, addr, sectors, kernel: common.kernel });
+            prefetcher.want(Wanted { at, addr, sectors, owner: Owner { port: self.port, kernel: common.kernel } });
         }
     }
 
@@ -32,9 +32,9 @@ impl L1 {
     /// A load read a sector.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_read(&mut self, addr: Addr, found: Status) {
+    pub(super) fn note_read(&mut self, access: &Lookup, found: Status, now: Cycle) {
         if let Some(prefetcher) = &mut self.prefetcher {
-            prefetcher.read(addr, found);
+            prefetcher.read(access, found, now);
         }
     }
 
@@ -50,10 +50,10 @@ impl L1 {
     #[inline(never)]
     pub(in crate::sm) fn prefetch_ahead(&mut self, now: Cycle) {
         let Some(wanted) = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.take(now)) else { return };
-        let Wanted { addr, sectors, kernel, .. } = wanted;
+        let Wanted { addr, sectors, owner, .. } = wanted;
         let set = self.cache.set_index(addr.0);
-        let token = Requester::Prefetch { kernel }.encode();
-        let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token };
+        let token = Requester::Prefetch { kernel: owner.kernel }.encode();
+        let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token, owner };
         let became = self.cache.prefetch(&lookup, now);
         if became == Prefetched::Sent {
             self.tags_changed(addr.line(), sectors);

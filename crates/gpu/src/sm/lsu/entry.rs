@@ -4,6 +4,7 @@ use warpshard_base::{Addr, LINE_BYTES};
 use warpshard_config::machine::SystemLoads;
 use warpshard_mem::cache;
 use warpshard_protocol::MemOp;
+use warpshard_seam::Identity;
 use warpshard_workload::{Beside, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
@@ -30,6 +31,7 @@ impl Lsu {
             atomic_lanes: 0,
             left: issued.left,
             ahead: 0,
+            signature: Identity::signature(issued.inst.index, issued.warp),
             leaves: core.now,
         };
         self.accesses.clear();

@@ -81,6 +81,8 @@ struct Entry {
     left: u32,
     /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.
     ahead: i32,
+    /// The signature of instruction and warp that its reads carry.
+    signature: u32,
     /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
     leaves: Cycle,
 }
@@ -167,7 +169,7 @@ impl Lsu {
             flights: Flights::new(spec.lsu.merged_loads),
             stores: StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait),
             loads: Loads::new(spec.lsu.return_bytes, spec.schedulers),
-            l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
+            l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1, PortId(queue), &machine.own)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             replies: spec.lsu.replies.max(1),

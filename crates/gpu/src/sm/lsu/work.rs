@@ -73,7 +73,8 @@ impl Lsu {
                 Token::Store { warp: entry.warp, generation: core.warps.generation[warp] }
             }
         };
-        self.send(access.addr, access.sectors, access.bytes, entry.op, token, kernel, core, out);
+        let bytes = if entry.op == MemOp::Read { entry.signature } else { access.bytes };
+        self.send(access.addr, access.sectors, bytes, entry.op, token, kernel, core, out);
     }
 
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
@@ -87,7 +88,8 @@ impl Lsu {
                 (Requester::Store { warp: entry.warp, generation, kernel }, entry.op == MemOp::Write)
             }
         };
-        let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
+        let Entry { local, ahead, signature, .. } = *entry;
+        let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local, ahead, signature }, core.now);
         let left = self.accesses.len() - entered;
         if write {
             let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();

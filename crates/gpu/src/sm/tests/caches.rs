@@ -2,6 +2,8 @@
 
 use warpshard_config::machine::{Prefetch, Replacement};
 
+use warpshard_seam::Identity;
+
 use super::*;
 use crate::test_machine::test_machine;
 
@@ -76,6 +78,21 @@ fn the_next_line_is_there_when_a_stream_comes_to_it() {
 }
 
 #[test]
+fn reads_carry_the_signature_of_their_instruction_and_warp() {
+    let mut program = Program::new(2);
+    for (warp, address) in [(0, 0x1000), (1, 0x2000)] {
+        program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
+        program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[address + 0x800]);
+    }
+    let mut bench = Bench::single(&test_machine(), 64, program.exit());
+    bench.finish();
+    let mut sent: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr.0, packet.bytes)).collect();
+    sent.sort_unstable();
+    let read = |instruction, warp| Identity::signature(instruction, warp);
+    assert_eq!(sent, [(0x1000, read(0, 0)), (0x1800, 0xf), (0x2000, read(0, 1)), (0x2800, 0xf)], "and writes their bytes");
+}
+
+#[test]
 fn a_stride_is_followed_where_the_next_line_is_of_no_use() {
     let strided = || (0..40u64).map(|step| 0x10000 + step * 4096);
     let (misses, end, _) = run(&prefetching(Prefetch::NextLine, 1), strided());
@@ -83,6 +100,26 @@ fn a_stride_is_followed_where_the_next_line_is_of_no_use() {
     let (fewer, earlier, counters) = run(&prefetching(Prefetch::Stride, 4), strided());
     assert!(fewer < 10 && earlier < end, "{fewer} misses and {earlier} cycles, {misses} and {end} with the next line");
     assert!(counters.is_some_and(|counters| counters.prefetches_useful + counters.prefetches_late >= 30));
+}
+
+#[test]
+fn a_history_of_misses_brings_what_a_repeated_walk_comes_to_next() {
+    // A walk over 96 lines in a fixed order without strides, four times, through an L1 of 16 lines.
+    let walk = || (0..4 * 96u64).map(|step| 0x10000 + (step % 96 * 61 % 96 * 37 % 97) * 4096);
+    let run = |prefetch, degree| {
+        let mut machine = small(Replacement::Lru);
+        let l1 = &mut machine.gpu.sm.l1;
+        (l1.prefetch, l1.prefetch_distance, l1.prefetch_degree) = (prefetch, 1, degree);
+        run(&machine, walk())
+    };
+    let (none, end, _) = run(Prefetch::None, 1);
+    let (strided, _, _) = run(Prefetch::Stride, 1);
+    let (misses, earlier, counters) = run(Prefetch::Ghb, 2);
+    let counters = counters.expect("there is a prefetcher");
+    assert!(none == 4 * 96 && strided > 3 * 96, "{none} and {strided} misses without a history");
+    assert!(misses < 2 * 96, "{misses} misses with a history, {none} without");
+    assert!(earlier * 5 < end * 4, "{earlier} cycles with a history, {end} without");
+    assert!(counters.prefetches_useful > 96, "{counters:?}");
 }
 
 #[test]
@@ -98,11 +135,13 @@ fn prefetches_without_a_free_mshr_are_dropped_and_loads_go_on() {
 
 #[test]
 fn prefetching_does_not_depend_on_which_cycles_are_simulated() {
-    let machine = prefetching(Prefetch::Stride, 2);
-    let result = |skip: bool| {
-        let bench = chain(&machine, (0..60u64).map(|step| 0x10000 + step * 160));
-        let mut bench = if skip { bench.skipping() } else { bench };
-        (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.prefetches()))
-    };
-    assert_eq!(result(true), result(false));
+    for (prefetch, distance) in [(Prefetch::Stride, 2), (Prefetch::Ghb, 1)] {
+        let machine = prefetching(prefetch, distance);
+        let result = |skip: bool| {
+            let bench = chain(&machine, (0..60u64).map(|step| 0x10000 + step % 40 * 160));
+            let mut bench = if skip { bench.skipping() } else { bench };
+            (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.prefetches()))
+        };
+        assert_eq!(result(true), result(false));
+    }
 }

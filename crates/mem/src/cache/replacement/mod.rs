@@ -3,22 +3,27 @@
 //! In: lines that are placed, found and removed. Out: a victim among the lines that may go. An order never looks at addresses or
 //! at the states of sectors. Asking for a victim changes nothing, since a request that fails asks again in every cycle; what an
 //! order learns of a replacement it learns when the new line is placed.
-//! [`Bytes`] is LRU for few ways. [`Any`] is LRU for many, or another [`Policy`], which is a file of its own.
+//! [`Bytes`] is LRU for few ways. [`Any`] is LRU for many, or another [`Policy`], which is a file of its own. A policy that looks at more
+//! than places (addresses, instructions, kernels) is a [`Replacement`](seam::Replacement) behind the trait object [`Other`].
 
 mod fifo;
 mod lru_bytes;
 mod lru_list;
+mod other;
 mod random;
+mod ship;
 mod srrip;
 #[cfg(test)]
 mod tests;
 
 use warpshard_config::machine::Replacement;
+use warpshard_seam::{self as seam, BoxedReplacement, CacheSite, Own};
 
 use super::Lookup;
 use super::directory::{Directory, Spot};
 
 pub(super) use lru_bytes::Bytes;
+use other::Other;
 
 /// The order in which the lines of the sets of a cache make room.
 pub(super) trait Order {
@@ -80,6 +85,11 @@ trait Policy {
     /// The line that makes room, of `lines` of one set in ascending order, of which there is one at least. Changes nothing.
     fn victim(&self, set: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16>;
 
+    /// The line of a place makes room for the one that comes to it next.
+    fn leave(&mut self, at: Spot) {
+        let _ = at;
+    }
+
     /// A line came to a place in cycle `now`: an empty one, or that of the victim.
     fn place(&mut self, at: Spot, now: u64);
 
@@ -96,6 +106,7 @@ macro_rules! policies {
         #[derive(Clone, Debug, warpshard_state::State)]
         enum Chosen {
             $($word($policy),)+
+            Other(Other),
         }
 
         /// Calls the same function of any.
@@ -103,6 +114,7 @@ macro_rules! policies {
             ($chosen:expr, $it:ident => $call:expr) => {
                 match $chosen {
                     $(Chosen::$word($it) => $call,)+
+                    Chosen::Other($it) => $call,
                 }
             };
         }
@@ -111,6 +123,7 @@ macro_rules! policies {
             fn new(policy: Replacement, sets: u32, ways: u32) -> Self {
                 match policy {
                     Replacement::Lru => unreachable!("LRU is no policy with state of its own"),
+                    Replacement::Ship | Replacement::Own => unreachable!("a policy that sees requests is made with its site"),
                     $(Replacement::$word => Self::$word(<$policy>::new(sets, ways)),)+
                 }
             }
@@ -124,11 +137,41 @@ policies! {
     Srrip: srrip::Srrip,
 }
 
+/// The policy of a cache that sees requests, where the cache has one.
+///
+/// # Panics
+/// When the machine says `own` and the calling program brought none, which the assembly of a machine refuses.
+pub(super) fn seeing_requests(policy: Replacement, site: &CacheSite, own: &Own) -> Option<BoxedReplacement> {
+    match policy {
+        Replacement::Ship => Some(BoxedReplacement(Box::new(ship::Ship::new(site)))),
+        Replacement::Own => {
+            let Some(maker) = &own.replacement else { panic!("the calling program brought no policy of replacement") };
+            Some(maker.make(site))
+        }
+        _ => None,
+    }
+}
+
 /// The order of any policy, for any number of ways: LRU by lists, or another.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Any {
     ways: u16,
     other: Option<Box<Chosen>>,
+}
+
+impl Any {
+    /// That of a policy which sees requests.
+    pub(super) fn seeing(policy: BoxedReplacement, max_ways: u32) -> Self {
+        Self { ways: max_ways as u16, other: Some(Box::new(Chosen::Other(Other::new(policy, max_ways)))) }
+    }
+
+    /// Tells a policy which sees requests the one that comes next.
+    #[cold]
+    pub(super) fn note(&mut self, access: &seam::Access) {
+        if let Some(Chosen::Other(other)) = self.other.as_deref_mut() {
+            other.note(access);
+        }
+    }
 }
 
 impl Order for Any {
@@ -166,7 +209,12 @@ impl Order for Any {
     fn place(&mut self, lines: &mut impl Of<Self>, at: Spot, replaced: bool, now: u64) {
         match &mut self.other {
             None => lru_list::place(lines, at, replaced, now),
-            Some(other) => each!(&mut **other, policy => policy.place(at, now)),
+            Some(other) => each!(&mut **other, policy => {
+                if replaced {
+                    policy.leave(at);
+                }
+                policy.place(at, now);
+            }),
         }
     }
 

@@ -39,7 +39,16 @@ fn tiny(spec: Cache) -> Cache {
 
 fn request(cache: &DataCache, kind: AccessKind, addr: u64, token: u32) -> Access {
     let addr = Addr(addr);
-    Access { addr, set: cache.set_index(addr.0), sectors: SectorMask::of(addr), bytes: u32::MAX, kind, local: false, token }
+    Access {
+        addr,
+        set: cache.set_index(addr.0),
+        sectors: SectorMask::of(addr),
+        bytes: u32::MAX,
+        kind,
+        local: false,
+        token,
+        owner: Owner::default(),
+    }
 }
 
 /// Who is answered, in order.

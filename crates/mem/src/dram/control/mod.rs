@@ -15,18 +15,21 @@ mod pick;
 mod policy;
 mod queue;
 mod refresh;
+mod seeing;
 #[cfg(test)]
 mod tests;
 mod timers;
 
 use std::collections::VecDeque;
 
-use warpshard_base::Cycle;
+use warpshard_base::{Cycle, KernelIndex, PortId};
+use warpshard_seam::BoxedDramOrder;
 use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
 use super::standard::{Command, CommandBus, Standard, Timing};
 use queue::{Entry, Queue};
+use seeing::Seeing;
 use timers::Timers;
 
 pub use counters::{BankCounters, ControlCounters};
@@ -49,6 +52,10 @@ pub struct Access {
     pub write: bool,
     /// The requester's name for it.
     pub token: u32,
+    /// The port of the requester.
+    pub port: PortId,
+    /// The kernel of the requester.
+    pub kernel: KernelIndex,
 }
 
 /// A finished access: a read with its last data, a write with its command.
@@ -117,6 +124,8 @@ pub struct Controller {
     bank_counters: Box<[BankCounters]>,
     read_latency: Latencies,
     trace: Option<Box<Log<Issued>>>,
+    /// The order, where it sees the queue.
+    seeing: Option<Box<Seeing>>,
 }
 
 impl Controller {
@@ -125,6 +134,14 @@ impl Controller {
     /// # Panics
     /// For more than 64 banks or a queue of nothing.
     pub fn new(standard: &Standard, policy: Policy) -> Self {
+        Self::with_order(standard, policy, None)
+    }
+
+    /// The same with an order that sees the queue, in place of the policy's.
+    ///
+    /// # Panics
+    /// As [`Controller::new`].
+    pub fn with_order(standard: &Standard, policy: Policy, order: Option<BoxedDramOrder>) -> Self {
         let o = &standard.organisation;
         let banks = o.all_banks();
         assert!((1..=64).contains(&banks), "a DRAM channel of {banks} banks");
@@ -162,6 +179,7 @@ impl Controller {
             bank_counters: vec![BankCounters::default(); banks as usize].into(),
             read_latency: Latencies::default(),
             trace: None,
+            seeing: order.map(|order| Box::new(Seeing::new(order))),
         }
     }
 
@@ -236,6 +254,9 @@ impl Controller {
             self.orders += 1;
             let queue = if access.write { &mut self.writes } else { &mut self.reads };
             queue.push(access, now.0, self.orders);
+            if let Some(seeing) = &mut self.seeing {
+                seeing.arrived(queue);
+            }
             if access.write && self.policy.posted_writes {
                 self.done.push_back(Done { access, arrived: now, at: Cycle(now.0 + 1) });
             }

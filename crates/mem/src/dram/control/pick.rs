@@ -30,6 +30,9 @@ impl Controller {
             return (true, 0);
         }
         self.choose_direction();
+        if self.seeing.is_some() {
+            return (self.serve_seen(now, columns, rows, &mut next), next);
+        }
         match self.pick_waiting(now, columns, rows, &mut next) {
             Some(Candidate { bank, command, place, .. }) => {
                 self.issue_waiting(now, usize::from(bank), command, place);

@@ -133,6 +133,16 @@ impl Queue {
         false
     }
 
+    /// The requests of a bank in the order of their arrival, with their places and whether each is for the open row.
+    pub(super) fn of_bank(&self, bank: usize) -> impl Iterator<Item = (Place, &Entry, bool)> {
+        let List { first, open, .. } = self.lists[bank];
+        let next = |at: &u16| Some(self.entries[usize::from(*at)].next).filter(|at| *at != NONE);
+        std::iter::successors(Some(first).filter(|at| *at != NONE), next).map(move |at| {
+            let entry = &self.entries[usize::from(at)];
+            (Place(at), entry, open == Some(entry.access.row))
+        })
+    }
+
     /// Takes a request; there is room.
     pub(super) fn push(&mut self, access: Access, arrived: u64, order: u64) {
         debug_assert!(!self.is_full(), "a request enters a full DRAM queue at {arrived}");

@@ -26,7 +26,7 @@ fn play(controller: &mut Controller, load: &[(u64, Access)], every: bool) -> Vec
 #[test]
 fn a_first_request_finds_the_direction_that_an_idle_controller_has() {
     let policy = Policy { write_queue: 4, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 };
-    let access = |bank: u8, write: bool| Access { bank, row: 2, column: 3, write, token: u32::from(write) };
+    let access = |bank: u8, write: bool| Access { bank, row: 2, column: 3, write, token: u32::from(write), ..Access::default() };
     let load = [(7, access(3, false)), (7, access(9, true))];
     let (mut every, mut jumping) = (Controller::new(STANDARDS[0], policy), Controller::new(STANDARDS[0], policy));
     assert_eq!(play(&mut every, &load, true), play(&mut jumping, &load, false));
@@ -57,7 +57,7 @@ proptest! {
         let load: Vec<(u64, Access)> = load.iter().enumerate().map(|(i, &(gap, bank, row, column, write))| {
             at += gap;
             let bank = bank % standard.organisation.all_banks() as u8;
-            (at, Access { bank, row, column, write, token: i as u32 })
+            (at, Access { bank, row, column, write, token: i as u32, ..Access::default() })
         }).collect();
         let (mut every, mut jumping) = (Controller::new(standard, policy), Controller::new(standard, policy));
         every.record();
@@ -87,7 +87,7 @@ fn stream(refresh_banks: RefreshBanks) -> (u64, ControlCounters) {
         let access = |i: u32| {
             let (bank, column, row) = (i % banks, i / banks % columns, i / banks / columns);
             // Neighbours lie in different pseudo channels and bank groups.
-            Access { bank: (bank % 8 * 4 + bank / 8) as u8, row, column, write: false, token: i }
+            Access { bank: (bank % 8 * 4 + bank / 8) as u8, row, column, write: false, token: i, ..Access::default() }
         };
         while next < total && controller.push(Cycle(now), access(next)) {
             next += 1;

@@ -1,6 +1,7 @@
 //! A partition with mocks on its links: exact cycles, saturation, conservation, and independence of the spans.
 
 mod copies;
+mod order;
 mod replacement;
 
 use std::collections::BTreeMap;
@@ -100,6 +101,29 @@ fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
         _ => None,
     })
     .collect()
+}
+
+#[test]
+fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
+    let mut machine = machine();
+    (machine.mem.llc.sets, machine.mem.llc.ways) = (1, 1);
+    machine.mem.llc.index = SetIndex::Linear;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let map = machine.mem.map.clone();
+    let owned = |packet: MemPacket, port, kernel| MemPacket { port: PortId(port), kernel: KernelIndex(kernel), ..packet };
+    let second = (1..).map(|line| line * 128).find(|addr| map.slice_of(Addr(*addr)) == map.slice_of(Addr(0))).unwrap();
+    // A write to a line, which the read of another then takes.
+    deliver(&mut unit, 0, owned(packet(&map, 0, MemOp::Write, 1, u32::MAX, 0), 5, 3));
+    deliver(&mut unit, 1000, owned(read(&map, second, 1), 6, 4));
+    let mut seen = Vec::new();
+    for until in 1..4000 {
+        unit.run(Cycle(until), true, &mut out);
+        let now = unit.channel().moving(0).map(|request| (request.kind.is_read(), request.port.0, request.kernel.0));
+        if now.is_some() && seen.last() != now.as_ref() {
+            seen.extend(now);
+        }
+    }
+    assert_eq!(seen, [(true, 6, 4), (false, 6, 4)], "the line is written back for the read that it makes room for");
 }
 
 #[test]

@@ -1,6 +1,69 @@
 //! Replacement in the LLC of a partition: which policy keeps what is read again.
 
+use warpshard_seam::Identity;
+
 use super::*;
+
+/// Sectors that miss in small slices under LRU and SHiP. Of two instructions, one reads lines in rounds, the other scans three times as much as the
+/// slices hold between one round and the next.
+fn misses_of_two(replacement: Replacement) -> u64 {
+    const ROUNDS: u64 = 24;
+    const REUSED: u64 = 32;
+    const SCANNED: u64 = 192;
+    let mut machine = machine();
+    let llc = &mut machine.mem.llc;
+    (llc.sets, llc.ways, llc.index, llc.replacement) = (4, 8, SetIndex::Linear, replacement);
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let lines = (0..ROUNDS).flat_map(|round| {
+        let scan = (0..SCANNED).map(move |line| (REUSED + round * SCANNED + line, 2));
+        (0..REUSED).map(|line| (line, 1)).chain(scan)
+    });
+    for ((line, instruction), at) in lines.zip((0..).step_by(1000)) {
+        let packet = MemPacket { bytes: Identity::signature(instruction, 0), ..read(&machine.mem.map, line * 128, 0) };
+        deliver(&mut unit, at, packet);
+        unit.run(Cycle(at + 1000), true, &mut out);
+        let [(_, answer)] = answers(&mut out)[..] else { panic!("one answer to the read of line {line}") };
+        unit.deliver(LinkId(30 + answer.slice.0), Cycle(at + 1000), &Payload::Credit(Credit { queue: answer.slice.0, count: 1 }));
+    }
+    unit.slices().map(|slice| slice.counters().misses).sum::<u64>() - ROUNDS * SCANNED
+}
+
+/// Misses of the slices, what their prefetchers did, and all counters, where the same lines are read four times in an order without strides, and do
+/// not fit.
+fn repeated(prefetch: Prefetch, skip: bool) -> (u64, u64, Counts) {
+    const LINES: u64 = 512;
+    let mut machine = machine();
+    let llc = &mut machine.mem.llc;
+    (llc.sets, llc.ways, llc.index) = (4, 8, SetIndex::Linear);
+    machine.mem.prefetch = Prefetching { policy: prefetch, distance: 1, degree: 2 };
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    for (step, at) in (0..4 * LINES).zip((0..).step_by(1000)) {
+        let line = step % LINES * 387 % 521;
+        let packet = MemPacket { bytes: Identity::signature(1, 0), port: PortId(0), ..read(&machine.mem.map, line * 4096, 0) };
+        deliver(&mut unit, at, packet);
+        unit.run(Cycle(at + 1000), skip, &mut out);
+        let [(_, answer)] = answers(&mut out)[..] else { panic!("one answer to the read of line {line}") };
+        unit.deliver(LinkId(30 + answer.slice.0), Cycle(at + 1000), &Payload::Credit(Credit { queue: answer.slice.0, count: 1 }));
+    }
+    let useful = unit.slices().filter_map(|slice| slice.prefetches()).map(|counters| counters.prefetches_useful).sum();
+    (unit.slices().map(|slice| slice.counters().misses).sum(), useful, counts(&unit))
+}
+
+#[test]
+fn a_slice_with_a_history_of_misses_has_what_a_repeated_walk_comes_to_next() {
+    let (none, _, _) = repeated(Prefetch::None, true);
+    let (misses, useful, counts) = repeated(Prefetch::Ghb, true);
+    assert_eq!(none, 4 * 512);
+    assert!(misses < 700 && useful > 1300, "{misses} misses and {useful} useful prefetches, {none} misses without");
+    assert_eq!(repeated(Prefetch::Ghb, false), (misses, useful, counts));
+}
+
+#[test]
+fn ship_learns_which_instruction_scans_and_lru_and_srrip_do_not() {
+    let [lru, srrip, ship] = [Replacement::Lru, Replacement::Srrip, Replacement::Ship].map(misses_of_two);
+    assert_eq!(lru, 24 * 32, "under LRU every scan takes every line");
+    assert!(ship * 2 < lru && ship * 2 < srrip, "{ship} misses of what is read again under SHiP, {srrip} under SRRIP, {lru} under LRU");
+}
 
 /// Sectors that miss in small slices when a set of lines is read twice in each round, and after it lines that are read once.
 fn misses(replacement: Replacement) -> u64 {

@@ -14,6 +14,7 @@ mod two_level;
 
 use warpshard_base::KernelIndex;
 use warpshard_config::machine::WarpOrder;
+use warpshard_seam::{BoxedWarpOrder, Own, WarpSite, Warps};
 
 use super::super::core::{MAX_WARPS, oldest_of};
 
@@ -50,16 +51,25 @@ trait Order {
 macro_rules! orders {
     ($($name:ident => $order:ty,)*) => {
         /// A scheduler's order; a call is a `match`.
-        #[derive(Clone, Copy, Debug, warpshard_state::State)]
+        #[derive(Clone, Debug, warpshard_state::State)]
         pub(super) enum AnyOrder {
             $($name($order),)*
+            // In a box, so that the others stay small.
+            Own(Box<BoxedWarpOrder>),
         }
 
         impl AnyOrder {
             /// The order of a machine, before the first issue.
-            pub(super) fn new(order: WarpOrder) -> Self {
+            ///
+            /// # Panics
+            /// When the machine says `own` and the calling program brought none, which the assembly of a machine refuses.
+            pub(super) fn new(order: WarpOrder, site: &WarpSite, own: &Own) -> Self {
                 match order {
                     $(WarpOrder::$name => Self::$name(<$order>::default()),)*
+                    WarpOrder::Own => {
+                        let Some(maker) = &own.warp_order else { panic!("the calling program brought no order of warps") };
+                        Self::Own(Box::new(maker.make(site)))
+                    }
                 }
             }
 
@@ -75,6 +85,7 @@ macro_rules! orders {
             fn pick_otherwise(&mut self, ready: u64, view: &View<'_>) -> usize {
                 match self {
                     $(Self::$name(order) => order.pick(ready, view),)*
+                    Self::Own(order) => pick_own(order, ready, view),
                 }
             }
         }
@@ -91,6 +102,17 @@ orders! {
     TwoLevelLrr => lrr::Lrr,
     TwoLevelOldest => lrr::Lrr,
     TwoLevelPhase => lrr::Lrr,
+}
+
+const _: () = assert!(size_of::<AnyOrder>() <= 16);
+
+/// The warp that an order of the calling program picks.
+#[cold]
+fn pick_own(order: &mut BoxedWarpOrder, ready: u64, view: &View<'_>) -> usize {
+    let View { age, distance, cta, kernels } = *view;
+    let warp = order.0.pick(ready, &Warps { age, distance, cta, kernels });
+    assert!(warp < MAX_WARPS && ready >> warp & 1 != 0, "the order of warps `{}` picked slot {warp}, which cannot issue", order.0.name());
+    warp
 }
 
 /// The sort key of a two-level order's active queue; `None` for orders of one level.

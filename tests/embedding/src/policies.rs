@@ -1,0 +1,178 @@
+//! A policy for each seam of the models, as small as it can be and with state of its own.
+
+use warpshard::base::{Addr, Cycle, PortId};
+use warpshard::seam::{
+    Access, Arbiter, Asking, Became, CacheSite, DramOrder, DramSite, End, Found, Grid, Link, Own, Place, Prefetcher, Read, Replacement,
+    Rng, SwitchSite, Topology, Waiting, WarpOrder, WarpSite, Warps, Wiring, WiringError,
+};
+
+/// Replacement: the line used last makes room, and once in a while any other.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct MostRecent {
+    ways: u32,
+    /// By line: when it was used last, as a number of uses.
+    used: Vec<u64>,
+    uses: u64,
+    rng: Rng,
+    /// A draw per set, which moves when a line comes: asking for a victim changes nothing.
+    drawn: Vec<u64>,
+}
+
+impl MostRecent {
+    fn new(site: &CacheSite) -> Self {
+        let (lines, sets) = ((site.sets * site.ways) as usize, site.sets as usize);
+        Self { ways: site.ways, used: vec![0; lines], uses: 0, rng: site.rng.clone(), drawn: vec![0; sets] }
+    }
+
+    fn touch(&mut self, at: Place) {
+        self.uses += 1;
+        self.used[(at.set * self.ways + at.way) as usize] = self.uses;
+    }
+}
+
+impl Replacement for MostRecent {
+    fn name(&self) -> &str {
+        "most-recent"
+    }
+
+    fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32> {
+        if self.drawn[access.set as usize] % 8 == 0 {
+            return ways.last();
+        }
+        ways.max_by_key(|way| self.used[(access.set * self.ways + way) as usize])
+    }
+
+    fn hit(&mut self, at: Place, _: &Access, _: bool) {
+        self.touch(at);
+    }
+
+    fn fill(&mut self, at: Place, _: &Access) {
+        self.touch(at);
+        self.drawn[at.set as usize] = self.rng.next_u64();
+    }
+
+    fn evict(&mut self, at: Place) {
+        self.used[(at.set * self.ways + at.way) as usize] = 0;
+    }
+
+    fn clear(&mut self) {
+        self.used.fill(0);
+    }
+}
+
+/// Prefetching: the sectors behind one that is missing, more of them while that was of use.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Following {
+    most: u64,
+    degree: u64,
+}
+
+impl Prefetcher for Following {
+    fn name(&self) -> &str {
+        "following"
+    }
+
+    fn read(&mut self, read: &Read, wanted: &mut Vec<Addr>) {
+        if read.found == Found::Missing {
+            wanted.extend((1..=self.degree).map(|sector| Addr(read.addr.0 + sector * 32)));
+        }
+    }
+
+    fn became(&mut self, _: Addr, became: Became) {
+        match became {
+            Became::Useful | Became::Late => self.degree = (self.degree + 1).min(self.most),
+            Became::Lost => self.degree = 1,
+            Became::Sent | Became::Present | Became::Dropped => {}
+        }
+    }
+}
+
+/// DRAM: the requesters in turn; of one requester the oldest request that may go.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct InTurn {
+    last: PortId,
+}
+
+impl DramOrder for InTurn {
+    fn name(&self) -> &str {
+        "in-turn"
+    }
+
+    fn choose(&self, _: Cycle, queue: &[Waiting]) -> Option<usize> {
+        let turn = |port: PortId| port.0.wrapping_sub(self.last.0).wrapping_sub(1);
+        let may_go = queue.iter().enumerate().filter(|(_, request)| request.may_go);
+        may_go.min_by_key(|(_, request)| (turn(request.port), request.number)).map(|(at, _)| at)
+    }
+
+    fn served(&mut self, request: &Waiting, _: &[Waiting]) {
+        self.last = request.port;
+    }
+}
+
+/// A topology: one line of routers through all places, row by row.
+#[derive(Debug)]
+struct OneLine;
+
+impl Topology for OneLine {
+    fn wiring(&self, Grid { columns, rows }: Grid) -> Result<Wiring, WiringError> {
+        let routers = columns * rows;
+        let seats = (0..routers).map(|router| End { router, port: 2 }).collect();
+        let links: Vec<Link> = (1..routers).map(|router| (End { router: router - 1, port: 0 }, End { router, port: 1 })).collect();
+        let route = |router: u16, terminal: u16| match router.cmp(&terminal) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Greater => 1,
+            std::cmp::Ordering::Equal => 2,
+        };
+        Wiring::new(format!("line{routers}"), (routers, 3), seats, &links, route)
+    }
+}
+
+/// An arbiter: the requester that the output served least.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct LeastServed {
+    inputs: usize,
+    served: Vec<u64>,
+}
+
+impl Arbiter for LeastServed {
+    fn name(&self) -> &str {
+        "least-served"
+    }
+
+    fn grant(&mut self, output: usize, asking: &[Asking]) -> usize {
+        let served = &mut self.served[output * self.inputs..];
+        let least = (0..asking.len()).min_by_key(|place| served[usize::from(asking[*place].input)]).unwrap_or_default();
+        served[usize::from(asking[least].input)] += 1;
+        least
+    }
+}
+
+/// Warps: the slot that this scheduler has issued from least often, of equal ones the oldest warp.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Fewest {
+    issues: Vec<u32>,
+}
+
+impl WarpOrder for Fewest {
+    fn name(&self) -> &str {
+        "fewest"
+    }
+
+    fn pick(&mut self, ready: u64, warps: &Warps<'_>) -> usize {
+        let slots = (0..64).filter(|slot| ready >> slot & 1 != 0);
+        let slot = slots.min_by_key(|slot| (self.issues[*slot], warps.age[*slot])).unwrap_or_default();
+        self.issues[slot] += 1;
+        slot
+    }
+}
+
+/// All of them.
+pub(crate) fn own() -> Own {
+    Own::default()
+        .with_replacement(MostRecent::new)
+        .with_prefetcher(|site: &CacheSite| Following { most: site.degree.into(), degree: 1 })
+        .with_dram_order(|_: &DramSite| InTurn { last: PortId(0) })
+        .with_topology(OneLine)
+        .with_arbiter(|site: &SwitchSite| LeastServed { inputs: site.inputs, served: vec![0; site.inputs * site.outputs] })
+        .with_warp_order(|_: &WarpSite| Fewest { issues: vec![0; 64] })
+}

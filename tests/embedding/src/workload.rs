@@ -1,0 +1,90 @@
+//! A workload of the calling program: warps that walk over lines in an order without strides, again and again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warpshard::base::{Addr, AppId, CtaIndex, KernelIndex, LaneMask, StreamId};
+use warpshard::workload::{
+    CachePolicy, Command, Control, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass,
+    RegisterSets, StaticInst, StreamBuilder, Workload,
+};
+use warpshard_state::{Reader, State as _, StateError, Writer};
+
+const CTAS: u32 = 6;
+const WARPS: u64 = 2;
+const LINES: u64 = 48;
+const ROUNDS: u64 = 2;
+
+/// The walk, and how many CTAs it has handed out, which a checkpoint keeps.
+#[derive(Debug, Default)]
+struct Walk {
+    handed_out: Mutex<u64>,
+}
+
+impl Walk {
+    /// Reads or changes the count.
+    fn count<T>(&self, of: impl FnOnce(&mut u64) -> T) -> T {
+        of(&mut self.handed_out.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An instruction that reads register 1 into register 1, as a walk over pointers does.
+fn instruction(class: OpClass, mem: Option<MemInst>) -> StaticInst {
+    let dst = if mem.is_some() { 1 } else { NO_REGISTER };
+    let src = [dst, NO_REGISTER, NO_REGISTER, NO_REGISTER];
+    let registers = RegisterSets::new(dst, src);
+    StaticInst { pc: 0, class, packed_half: false, dst, src, mem, immediate: 0, control: Control::NONE, registers }
+}
+
+impl CtaSource for Walk {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        self.count(|handed_out| *handed_out += 1);
+        let load = MemInst { space: MemSpace::Global, kind: MemKind::Load, width: 4, cache: CachePolicy::All };
+        let code = [instruction(OpClass::Load, Some(load)), instruction(OpClass::Exit, None)];
+        let stream = |warp: u64| {
+            let mut stream = StreamBuilder::default();
+            for step in 0..ROUNDS * LINES {
+                let line = (step % LINES * 61 + warp * 7) % LINES * 37 % 97;
+                stream.access(0, LaneMask(1), &[0x10000 + u64::from(index.0 % 4) * 0x10_0000 + line * 256]);
+            }
+            stream.op(1, LaneMask::FULL);
+            stream.finish()
+        };
+        Arc::new(CtaProgram { code: code.into(), warps: (0..WARPS).map(stream).collect(), ..CtaProgram::default() })
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.count(|handed_out| handed_out.save(to));
+    }
+
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let saved = u64::read(from)?;
+        self.count(|handed_out| *handed_out = saved);
+        Ok(())
+    }
+
+    fn notes(&self) -> Vec<(String, u64)> {
+        vec![("CTAs of the walk were handed out".to_owned(), self.count(|handed_out| *handed_out))]
+    }
+}
+
+/// The workload, from its beginning.
+pub(crate) fn walk() -> Arc<Workload> {
+    let info = KernelInfo {
+        name: "walk".to_owned(),
+        id: 1,
+        grid: Dim3 { x: CTAS, y: 1, z: 1 },
+        block: Dim3 { x: 32 * WARPS as u32, y: 1, z: 1 },
+        shared_bytes: 0,
+        registers: 16,
+        app: AppId(0),
+        stream: StreamId(0),
+        after: Vec::new(),
+        shared_base: Addr(0),
+        local_base: Addr(0),
+        gpu: None,
+        copy: None,
+    };
+    let kernels = vec![Kernel { info, source: Arc::new(Walk::default()) }];
+    let commands = vec![Command::Launch(KernelIndex(0))];
+    Arc::new(Workload { name: "walk".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
+}

@@ -1,0 +1,106 @@
+//! Policies that are no default, those of the simulator and those of a calling program: the same bytes on any number of threads, in epochs of any
+//! length and through checkpoints, and another result than with the default.
+
+use std::sync::Arc;
+
+use warpshard::chip::{RunOptions, simulate};
+use warpshard::config::{Machine, Override};
+
+use super::checkpoints::stopped_and_resumed;
+use super::files::run;
+use super::{interval, same};
+use crate::common::{Case, built_in};
+
+#[path = "../../embedding/src/policies.rs"]
+mod policies;
+#[path = "../../embedding/src/workload.rs"]
+mod workload;
+
+type Settings = &'static [(&'static str, &'static str)];
+
+/// What makes the test machine's crossbar a mesh of two rows.
+const MESH: Settings = &[
+    ("noc.topology", "mesh"),
+    ("noc.mesh.columns", "4"),
+    ("noc.mesh.rows", "2"),
+    ("noc.mesh.vcs", "2"),
+    ("noc.mesh.buffers", "4"),
+    ("noc.mesh.channel_bytes", "20 B"),
+    ("noc.mesh.placement", r#"["gpu0", "mem0", "gpu1", "mem1", "gpu2", "-", "gpu3", "-"]"#),
+];
+const SMALL_L1: Settings = &[("gpu.sm.l1.unified.adaptive", "false")];
+const COMMANDS: Settings = &[
+    ("mem.dram.controller", "standard"),
+    ("mem.dram.timing.tREFI", "1500"),
+    ("mem.dram.timing.tRFC", "100"),
+    ("mem.dram.timing.tFAW", "14"),
+];
+
+/// Each policy with the settings that choose it, after those that it has in common with the default.
+const POLICIES: &[(Settings, Settings)] = &[
+    (SMALL_L1, &[("gpu.sm.l1.cache.replacement", "ship")]),
+    (&[], &[("mem.llc.replacement", "ship")]),
+    (&[], &[("mem.dram.scheduler", "par-bs")]),
+    (COMMANDS, &[("mem.dram.scheduler", "par-bs")]),
+    (&[], &[("gpu.sm.l1.prefetch", "ghb"), ("gpu.sm.l1.prefetch_degree", "2")]),
+    (&[], &[("mem.llc.prefetch", "ghb"), ("mem.llc.prefetch_degree", "2")]),
+    (&[], &[("mem.llc.prefetch", "next-line")]),
+    (&[], &[("noc.arbiter", "age")]),
+    (MESH, &[("noc.topology", "torus")]),
+    (&[("gpu.sm.l1.cache.allocate", "on-fill"), ("gpu.sm.l1.cache.write_miss", "no-allocate")], &[("gpu.sm.l1.cache.replacement", "own")]),
+    (&[], &[("mem.llc.replacement", "own")]),
+    (&[], &[("mem.dram.scheduler", "own")]),
+    (COMMANDS, &[("mem.dram.scheduler", "own")]),
+    (&[], &[("gpu.sm.l1.prefetch", "own"), ("gpu.sm.l1.prefetch_degree", "4")]),
+    (&[], &[("mem.llc.prefetch", "own"), ("mem.llc.prefetch_degree", "2")]),
+    (&[], &[("noc.arbiter", "own")]),
+    (MESH, &[("noc.topology", "own")]),
+    (&[], &[("gpu.sm.order", "own")]),
+];
+
+fn machine(settings: &[&[(&str, &str)]]) -> Machine {
+    let overrides: Vec<Override> = settings.concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
+    let catalogue = warpshard::catalogue().with_own(policies::own());
+    catalogue.machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+}
+
+fn cases(with: Settings, policy: Settings) -> [Case; 2] {
+    let name = format!("{policy:?}");
+    let machine = machine(&[with, policy]);
+    let gather = built_in("gather", &[("cta_count", "8"), ("table", "8192"), ("rounds", "2")]);
+    let gathered = Case { name: format!("gather, {name}"), machine: machine.clone(), workload: gather, policy: None };
+    [gathered, Case { name: format!("walk, {name}"), machine, workload: workload::walk(), policy: None }]
+}
+
+#[test]
+fn policies_that_are_no_default_change_results_and_no_way_of_running_does() {
+    for (seed, (with, policy)) in (400..).zip(POLICIES) {
+        let differs = cases(with, policy).iter().any(|case| {
+            let default = Case { machine: machine(&[with]), workload: Arc::clone(&case.workload), name: case.name.clone(), policy: None };
+            run(&default, interval(&default)).stats != run(case, interval(case)).stats
+        });
+        assert!(differs, "{policy:?} has no effect");
+        // One of the two workloads, in turn.
+        let fresh = || {
+            let [gather, walk] = cases(with, policy);
+            if seed % 2 == 0 { walk } else { gather }
+        };
+        let case = fresh();
+        let base = run(&case, interval(&case));
+        for (threads, epoch) in [(2, Some(1)), (5, Some(7))] {
+            same(&case, &base, RunOptions { threads, epoch, ..interval(&case) }, &format!("{threads} threads and epochs of {epoch:?}"));
+        }
+        same(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");
+        stopped_and_resumed(&fresh, &interval, seed);
+    }
+}
+
+#[test]
+fn a_machine_that_says_own_is_refused_where_the_program_brings_nothing() {
+    for (with, policy) in POLICIES.iter().filter(|(_, policy)| policy.iter().any(|(_, word)| *word == "own")) {
+        let overrides: Vec<Override> = [*with, *policy].concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
+        let machine = warpshard::catalogue().machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine;
+        let error = simulate(&machine, &workload::walk(), RunOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{}` is \"own\"", policy[0].0)) && error.contains("Catalogue::with_own"), "{error}");
+    }
+}
