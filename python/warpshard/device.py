@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ class Kernel:
 
     def shape(
         self, grid: Extent, block: Extent, shared: int = 0, *, cluster: Extent | None = None, cooperative: bool = False
-    ) -> Callable[..., Launched]:
+    ) -> _Launch:
         """The kernel with the shape of a launch, to be called with its arguments: `kernel.shape(8, 256, cluster=2)(x, y)`.
 
         cluster: CTAs of a cluster; a kernel that was compiled for a size needs none.

@@ -1,7 +1,7 @@
 //! Sums of matrix units for ordinary numbers, in a form that the host computes for eight columns at once.
 //!
 //! An element is a number of single precision beside its exponent. A product of two is exact in single precision, and so is its multiple by a power
-//! of two; conversion to an integer then truncates it as the matrix unit does. What is not finite, very small or very large, sums of half precision
+//! of two, which is then truncated to a whole number as the matrix unit truncates. What is not finite, very small or very large, sums of half precision
 //! and those of bytes are left to [`Sums`](super::tensor::Sums), whose results these are, bit for bit.
 
 use super::super::isa::{Element, Rule};
@@ -11,8 +11,6 @@ use super::tensor::COLUMNS;
 const RANGE: std::ops::RangeInclusive<i16> = -90..=90;
 /// The exponent of a zero: far below all others, also with another one added.
 const NONE: i16 = -4000;
-/// Products that are added in 32 bits: each has less than 2^27.
-const GROUP: usize = 8;
 
 /// Elements of a matrix.
 pub(super) struct Plain<const ROWS: usize, const COLUMNS: usize> {
@@ -61,6 +59,16 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
     }
 }
 
+/// A number of less than 2^28 without its fraction, of which it has at most 24 bits with those before it. Rounding what is less by nearly a half to a
+/// whole number truncates, and the host does that for several numbers at once, which it does not for conversions to integers.
+#[inline]
+fn truncated(number: f32) -> f64 {
+    const NEARLY_HALF: f64 = 0.5 - 1.0 / 33_554_432.0;
+    /// 1.5 * 2^52: the last bit of a number of this size is 1.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    ((f64::from(number.abs()) - NEARLY_HALF + WHOLE) - WHOLE).copysign(f64::from(number))
+}
+
 /// Adds the products of a chunk, of part of a row of the first matrix and as many rows of the second, to sums of single precision; false where this is
 /// not possible, and nothing has changed.
 #[inline]
@@ -89,20 +97,14 @@ pub(super) fn add<const N: usize, const K: usize>(
     // Units of the last bit that is kept, and back.
     let scale = most.map(|most| f32::from_bits(((fraction - most + 127) as u32) << 23));
     let back = most.map(|most| f64::from_bits(((most - fraction + 1023) as u64) << 52));
-    let mut narrow = [0_i32; COLUMNS];
-    for column in 0..COLUMNS {
-        narrow[column] = (f32::from_bits(sums[column]) * scale[column]) as i32;
-    }
     let mut total = [0.0_f64; COLUMNS];
-    for (values, others) in values.chunks(GROUP).zip(others.chunks(GROUP)) {
-        for (value, others) in values.iter().zip(others) {
-            for column in 0..COLUMNS {
-                narrow[column] += (value * others[column] * scale[column]) as i32;
-            }
-        }
+    for column in 0..COLUMNS {
+        // Not put in its place, since a sum of zeros is positive.
+        total[column] += truncated(f32::from_bits(sums[column]) * scale[column]);
+    }
+    for (value, others) in values.iter().zip(others) {
         for column in 0..COLUMNS {
-            total[column] += f64::from(narrow[column]);
-            narrow[column] = 0;
+            total[column] += truncated(value * others[column] * scale[column]);
         }
     }
     for column in 0..COLUMNS {
