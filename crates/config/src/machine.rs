@@ -433,6 +433,8 @@ pub struct SharedMemory {
 pub struct Lsu {
     /// The coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).
     pub sector_requests: bool,
+    /// Reads past the L1 ask for all their sectors of a line at once.
+    pub lines_past_l1: bool,
     /// Replies that wait between the network and the L1.
     pub response_queue: u32,
     /// Packets that wait between the network and the SM.

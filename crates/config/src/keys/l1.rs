@@ -30,6 +30,14 @@ pub(super) const KEYS: &[Key] = &[
         .ejection_queue)
     .option("-gpgpu_n_cluster_ejection_buffer_size"),
     key!(
+        "gpu.sm.lsu.lines_past_l1",
+        Kind::Flag,
+        "Whether a read past the L1 asks for all its sectors of a line at once, not for one after the other.",
+        |m| m.gpu.sm.lsu.lines_past_l1
+    )
+    .default("false")
+    .quiet(),
+    key!(
         "gpu.sm.lsu.replies",
         Kind::Count(1, 8),
         "Replies that leave the network, and are taken, in a core cycle; the L1 fills one sector.",

@@ -61,7 +61,9 @@ impl Task for Turn<'_, '_, '_> {
                 Group::Access => {
                     let places = access::addresses(&inst.address, &warp.lanes, pool);
                     if context.record || context.measure {
-                        note_access(warp, place, mask, &places, context);
+                        // An asynchronous copy writes zeros where its predicate is false, and reads nothing.
+                        let reads = if let Op::CopyAsync { .. } = inst.op { warp.lanes.predicate(inst.conditions[0]) } else { u32::MAX };
+                        note_access(warp, place, mask & reads, &places, context);
                     }
                     warp.last_access = (place, places[mask.trailing_zeros() as usize & 31]);
                     if let Some(mut shadow) = memories.shadow.take() {

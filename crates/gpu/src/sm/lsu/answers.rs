@@ -92,14 +92,14 @@ impl Lsu {
     }
 
     fn answer_from_bypass(&mut self, core: &mut Core) {
-        let Some(Bypassed { load, lanes, sectors }) = self.bypassed.take() else {
+        let Some(Bypassed { load, lanes, parts }) = self.bypassed.take() else {
             self.answer = self.flights.next_landed().map(|load| Answer::Parts { load, parts: 1 });
             self.end_bypass();
             return;
         };
         self.end_bypass();
         core.atomics_done(usize::from(self.loads.get(load).warp), lanes);
-        self.answer = Some(Answer::Parts { load, parts: sectors.count() as u16 });
+        self.answer = Some(Answer::Parts { load, parts });
     }
 
     /// Nothing more is to be answered from past the L1, if that is so.
@@ -164,9 +164,16 @@ impl Lsu {
             }
             Token::Bulk { place } => self.answer_bulk(place, reply.sectors, core),
             Token::OwnPage => self.slices.learn_own(reply.addr),
-            Token::PastL1 { .. } if self.bypassed.is_some() => return false,
             Token::PastL1 { load, lanes } => {
-                self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });
+                let more = reply.sectors.count() as u16;
+                match &mut self.bypassed {
+                    // A second sector of the same load goes with the first one.
+                    Some(first) if self.replies > 1 && (first.load, first.lanes, lanes) == (load, 0, 0) && first.parts < 2 => {
+                        first.parts += more
+                    }
+                    Some(_) => return false,
+                    None => self.bypassed = Some(Bypassed { load, lanes, parts: more }),
+                }
                 self.elsewhere |= 1 << BYPASS;
                 if lanes == 0 {
                     self.flights.land(reply.addr);

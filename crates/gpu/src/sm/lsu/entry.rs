@@ -193,6 +193,7 @@ impl Lsu {
         let width = u32::from(mem.width.max(1));
         let accesses = &mut self.accesses;
         let segment = match width {
+            _ if entry.bypass && core.spec.lsu.lines_past_l1 && entry.op == MemOp::Read && !atomic => 128,
             _ if core.spec.lsu.sector_requests || entry.bypass => 32,
             1 => 32,
             2 => 64,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use warpshard_base::{Addr, Cycle, SECTOR_BYTES};
+use warpshard_base::{Addr, Cycle, SECTOR_BYTES, SectorMask};
 use warpshard_mem::cache::Down;
 
 /// No sector, no follower.
@@ -75,6 +75,19 @@ impl Flights {
         };
         flight.shared = true;
         true
+    }
+
+    /// A load wants sectors of the line at or before `addr`. Returns those for which its own request leaves now.
+    #[inline]
+    pub(super) fn left(&mut self, addr: Addr, sectors: SectorMask, load: u16) -> SectorMask {
+        let line = addr.line();
+        let mut left = sectors;
+        for sector in sectors.iter() {
+            if self.join(Addr(line.0 + u64::from(sector) * SECTOR_BYTES), load) {
+                left.0 &= !(1 << sector);
+            }
+        }
+        left
     }
 
     /// A sector came.

@@ -110,7 +110,8 @@ enum Answer {
 struct Bypassed {
     load: u16,
     lanes: u8,
-    sectors: SectorMask,
+    /// Sectors of the load that came.
+    parts: u16,
 }
 
 /// The load/store unit.

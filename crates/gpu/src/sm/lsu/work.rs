@@ -1,5 +1,6 @@
 //! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network accept them.
 
+use warpshard_base::SectorMask;
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::NO_REGISTER;
 
@@ -56,15 +57,18 @@ impl Lsu {
 
     /// Sends one access to the network.
     fn send_past_l1(&mut self, entry: &Entry, core: &mut Core, out: &mut Outbox) {
-        let Some(access) = self.accesses.pop() else { return };
+        let Some(mut access) = self.accesses.pop() else { return };
         let warp = usize::from(entry.warp);
         let kernel = core.kernel_of(warp);
-        core.counters.kernels[kernel.index()].l1_bypasses += 1;
+        core.counters.kernels[kernel.index()].l1_bypasses += u64::from(access.sectors.count().max(1));
         let token = match entry.work {
             Work::Load(slot) => {
                 let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };
-                if entry.op == MemOp::Read && access.sectors.count() == 1 && self.flights.join(access.addr, slot) {
-                    return;
+                if entry.op == MemOp::Read {
+                    access.sectors = self.flights.left(access.addr, access.sectors, slot);
+                    if access.sectors == SectorMask::default() {
+                        return;
+                    }
                 }
                 Token::PastL1 { load: slot, lanes }
             }
