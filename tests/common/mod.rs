@@ -50,8 +50,13 @@ pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
 /// Cores whose dependences come from control words, or from registers where the code has none.
 pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")];
 /// The same with shared memory for the tiles of products of warp groups.
-pub(crate) const TILES: &[(&str, &str)] =
-    &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.shared_bytes", "96 KiB"), ("gpu.sm.lsu.replies", "3")];
+pub(crate) const TILES: &[(&str, &str)] = &[
+    ("gpu.sm.style", "control-words"),
+    ("gpu.sm.order", "gty"),
+    ("gpu.sm.shared_bytes", "96 KiB"),
+    ("gpu.sm.l1.unified.adaptive", "false"),
+    ("gpu.sm.lsu.replies", "3"),
+];
 /// A `vc` crossbar that carries a sector and its header in two flits.
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];

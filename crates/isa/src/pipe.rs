@@ -40,7 +40,7 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
         FenceScope::Gpu
     };
     let beside = match mnemonic.split('.').next().unwrap_or_default() {
-        "LDGSTS" => Beside::Copy,
+        "LDGSTS" => Beside::Copy { past_l1: mnemonic.contains(".BYPASS") },
         "LDGDEPBAR" => Beside::CopyGroup,
         "SYNCS" | "ARRIVES" => Beside::Barrier,
         "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => Beside::Bulk,

@@ -9,7 +9,10 @@ pub enum Beside {
     #[default]
     Nothing,
     /// An asynchronous copy by the load/store unit (LDGSTS).
-    Copy,
+    Copy {
+        /// It reads past the L1 (`.BYPASS`).
+        past_l1: bool,
+    },
     /// The copies of the warp so far are a group (LDGDEPBAR).
     CopyGroup,
     /// A product of a warp group (wgmma).

@@ -20,6 +20,7 @@ mod integer;
 mod lanes;
 mod mbarrier;
 mod mufu;
+mod mufu_log_tables;
 mod mufu_tables;
 mod outside;
 mod overwrites;

@@ -6,7 +6,8 @@
 use super::super::isa::{MufuOp, Round};
 use super::float::NOT_A_NUMBER;
 use super::half::{from_f64, power};
-use super::mufu_tables::{EX2, LG2, RCP, RSQ, SIN, SQRT, TANH, TANH_BITS, Table};
+use super::mufu_log_tables::{LG2, SIN, TANH, TANH_BITS};
+use super::mufu_tables::{EX2, RCP, RSQ, SQRT, Table};
 
 /// Upper bits of a square that are kept.
 const SQUARE_BITS: u32 = 15;

@@ -249,7 +249,7 @@ impl ControlCore {
             of_warp.incremented |= 1 << counter;
             of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
         }
-        if control.beside == Beside::Copy {
+        if let Beside::Copy { .. } = control.beside {
             core.scoreboard.begin_flight(warp, COPIES);
             return COUNTERS + COPIES;
         }

@@ -164,6 +164,12 @@ impl Lsu {
             }
             Token::Bulk { place } => self.answer_bulk(place, reply.sectors, core),
             Token::OwnPage => self.slices.learn_own(reply.addr),
+            // A copy to shared memory writes no register: it needs no turn.
+            Token::PastL1 { load, lanes: 0 } if self.loads.get(load).is_copy() => {
+                self.loads.answer(load, reply.sectors.count() as u16, core);
+                self.flights.land(reply.addr);
+                self.elsewhere |= u8::from(self.flights.has_landed()) << BYPASS;
+            }
             Token::PastL1 { load, lanes } => {
                 let more = reply.sectors.count() as u16;
                 match &mut self.bypassed {

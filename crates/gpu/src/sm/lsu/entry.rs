@@ -120,7 +120,10 @@ impl Lsu {
             CachePolicy::Global => true,
             CachePolicy::System => core.spec.l1.system_loads == SystemLoads::Bypass,
         };
-        entry.bypass = atomic || tagged || beyond || self.l1.is_none();
+        // Only the cores that time these copies by what they are know of it.
+        let copies =
+            core.code_of(warp)[issued.inst.index as usize].control.beside == Beside::Copy { past_l1: true } && self.beside.is_some();
+        entry.bypass = atomic || tagged || beyond || copies || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {
@@ -146,9 +149,11 @@ impl Lsu {
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
-            let transfer = self.loads.transfer(mem.width.into());
             let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
-            let load = Load { warp, bank, dst, pending, transfer, kernel, left, atomic };
+            let mut load = Load { warp, bank, dst, pending, transfer: 0, kernel, left, atomic };
+            if !load.is_copy() {
+                load.transfer = self.loads.transfer(mem.width.into());
+            }
             entry.work = Work::Load(self.loads.add(load, core));
             self.train(issued, entry);
         }

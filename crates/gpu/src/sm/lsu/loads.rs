@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use warpshard_base::{Cycle, KernelIndex, WARP_SIZE};
 use warpshard_workload::NO_REGISTER;
 
-use super::super::core::{Core, NOBODY, is_in};
+use super::super::core::{COPIES, COUNTERS, Core, NOBODY, is_in};
 
 /// A load under way.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
@@ -32,6 +32,12 @@ impl Load {
     #[inline]
     pub(super) fn register(&self) -> (u8, u16) {
         (self.bank, self.dst)
+    }
+
+    /// Whether it is a copy to shared memory that writes no register.
+    #[inline]
+    pub(super) fn is_copy(&self) -> bool {
+        self.dst == COUNTERS + COPIES
     }
 }
 

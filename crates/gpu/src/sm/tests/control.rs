@@ -135,7 +135,7 @@ fn a_fence_stands_for_the_time_of_its_scope() {
 fn the_counter_of_a_group_of_copies_falls_with_the_last() {
     let mut program = Program::new(1);
     let copy = StaticInst {
-        control: Control { beside: Beside::Copy, ..words(1, Pipe::Alu) },
+        control: Control { beside: Beside::Copy { past_l1: false }, ..words(1, Pipe::Alu) },
         ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
     };
     let group = StaticInst {
