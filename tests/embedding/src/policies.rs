@@ -36,7 +36,7 @@ impl Replacement for MostRecent {
     }
 
     fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32> {
-        if self.drawn[access.set as usize] % 8 == 0 {
+        if self.drawn[access.set as usize].is_multiple_of(8) {
             return ways.last();
         }
         ways.max_by_key(|way| self.used[(access.set * self.ways + way) as usize])

@@ -63,8 +63,8 @@ fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
     let mut at = [0_u64; RANKS];
     for _ in 0..counts[1..].iter().product::<u64>() {
         let mut address = Some(map.address.wrapping_add(begin as u64 * size));
-        for place in 1..map.rank {
-            let index = i64::from(corner(place)) + (at[place] * u64::from(map.steps[place])) as i64;
+        for (place, at) in at.iter().enumerate().take(map.rank).skip(1) {
+            let index = i64::from(corner(place)) + (at * u64::from(map.steps[place])) as i64;
             let inside = index >= 0 && (index as u64) < map.sizes[place];
             address = address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * map.strides[place - 1]));
         }

@@ -200,6 +200,9 @@ impl Lsu {
                 self.beside.as_mut().and_then(|unit| unit.bulk.next_request(now))
         {
             let token = place.map_or(Token::WriteBack, |place| Token::Bulk { place });
+            let counters = &mut core.counters.kernels[kernel.index()];
+            counters.memory_accesses += 1;
+            counters.l1_bypasses += 1;
             self.send(addr, sectors, words, op, token, kernel, core, out);
         }
         while let Some(copy) = self.beside.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
