@@ -37,6 +37,16 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("fence", |done| assert_eq!(done.out_ints("to"), [63; 32])),
     ("launch", |done| assert_eq!(done.out_ints("untouched"), [7])),
     ("copy_async", nothing),
+    ("bulk_load", nothing),
+    ("bulk_load_divided", nothing),
+    ("box_load", nothing),
+    ("bulk_store", |done| assert_eq!(done.out_ints("out"), [0; 32768])),
+    ("mbarrier", |done| assert_eq!(done.out_ints("untouched"), [7])),
+    ("products_shared", no_sum),
+    ("products_registers", no_sum),
+    ("products_types", no_sum),
+    ("batches_shared", no_sum),
+    ("batches_registers", no_sum),
     ("matrix_load", nothing),
     ("mma", |done| assert_eq!(done.out("out"), [4.0 * 16.0 * 8.0 * 16.0; 128])),
     ("code", |done| assert_eq!(done.out("out"), [4.0 * (1.0 + 8.0 * 256.0); 32])),
@@ -45,6 +55,11 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
 /// The sum of what was read is not the number that would be stored.
 fn nothing(done: &Done) {
     assert_eq!(done.out_ints("out"), [0; 32]);
+}
+
+/// The sum of the products is not the number that would be stored.
+fn no_sum(done: &Done) {
+    assert_eq!(done.out("out"), [0.0]);
 }
 
 /// `steps` times the next number above one is added to each lane's first value.
