@@ -130,6 +130,8 @@ class Launch:
         """Why these scripts cannot run it on one GPU; None where they can."""
         if "textures" in self.text:
             return "it has textures, of which these scripts make no objects"
+        if all(known.endswith("a") for known in self.text["modules"]):
+            return "it has listings of sm_90a alone, for which these scripts do not compile"
         if "tensors" in self.text:
             return "it has tensor maps, of which these scripts make none"
         rows = list(self.text.get("buffers", {}).values()) + self.text["launches"]

@@ -99,8 +99,9 @@ class TritonKernel:
             scratch = [int(getattr(made.metadata, f"{name}_scratch_size", 0) or 0) for name in ("global", "profile")]
             self._compiled[key] = (module[module.kernels[0]], int(made.metadata.shared), scratch)
         compiled, shared, scratch = self._compiled[key]
-        # What Triton calls shared is all of it; the listing has the static part.
-        return compiled, max(0, shared - compiled.shared), scratch
+        # What Triton calls shared is all of it but the kilobyte that the system has since Hopper; the listing has the static part, with that.
+        reserved = 1024 if int(self.device.arch.removeprefix("sm_")) >= 90 else 0
+        return compiled, max(0, shared + reserved - compiled.shared), scratch
 
     def __repr__(self) -> str:
         return f"<TritonKernel {self.function.__name__} for {self.device.arch}>"
