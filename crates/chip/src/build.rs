@@ -384,7 +384,7 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
-/// The routers of a machine that is no crossbar.
+/// The topology of a network of routers: a mesh, a torus, or one that the calling program brings.
 fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildError> {
     let grid = seam::Grid { columns: mesh.columns as u16, rows: mesh.rows as u16 };
     let wiring = match (machine.noc.topology, &machine.own.topology) {

@@ -293,7 +293,7 @@ pub struct Products {
     pub register_latency: u32,
     /// Bytes of operands read from shared memory in a core cycle.
     pub shared_bytes: u32,
-    /// Core cycles from one product whose first matrix is in registers to the next, at least.
+    /// Least core cycles between the starts of two products whose first matrix is in registers.
     pub register_interval: u32,
     /// Products of a warp that have not begun.
     pub queue: u32,

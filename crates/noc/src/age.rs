@@ -1,4 +1,4 @@
-//! The oldest packet first: an output serves the input whose packet has waited longest; of equal ones the lowest input.
+//! An arbiter that serves the oldest packet first: each output grants the input whose packet has waited longest, and the lowest input of equal ones.
 //!
 //! Age-based arbitration is the one by which Abts and Weisser (SC 2007) keep packets that come from far from starving.
 

@@ -101,7 +101,7 @@ pub fn triton_architecture(meta: &Path) -> Result<u32, ProgramError> {
 /// on; the last tensor is the output and begins with zeros.
 ///
 /// # Errors
-/// When a file cannot be read, is not of its form, or the two do not belong together.
+/// When a file cannot be read or parsed, or the JSON describes another cubin.
 pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, ProgramError> {
     let facts = read(meta)?;
     let module = Module::load(listing)?;

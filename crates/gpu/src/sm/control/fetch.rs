@@ -84,7 +84,7 @@ pub(super) struct Instructions {
     ahead: u64,
     /// From a taken branch to its target.
     redirect: u64,
-    /// From the LLC, and from memory.
+    /// Latency of a line that the LLC has, and of one that is in memory, in core cycles.
     far: [u64; 2],
     /// Kernels whose code the SM has executed, by a hash of their names.
     known: Vec<u64>,

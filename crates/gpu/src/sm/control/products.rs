@@ -5,7 +5,7 @@
 //! per cycle. Products begin in the order in which they are whole; one is read while the one before is multiplied. A group of products is complete
 //! when its last one is. Since each time is known when a product is whole, nothing here is looked at from cycle to cycle.
 //!
-//! Source: our measurement of an H100 (`validate/reference/h100/wgmma.json`): a further product of n columns takes max(n / 2, 16 + n / 4)
+//! Source: our measurement of an H100 (`products` of `validate/reference/h100/micro.json`): a further product of n columns takes max(n / 2, 16 + n / 4)
 //! cycles with both matrices in shared memory, which is 2 KiB and 32 bytes a column at 128 bytes per cycle, and max(n / 2, 14) with the first one
 //! in registers; types of elements make no difference.
 

@@ -26,7 +26,7 @@ const REGION: u32 = 14;
 struct Line {
     signature: u16,
     interval: u8,
-    /// Whether there is one, and whether it was found since it came.
+    /// Whether the way holds a line, and whether that line has been hit since its fill.
     here: bool,
     found: bool,
 }

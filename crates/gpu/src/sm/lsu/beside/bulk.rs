@@ -4,7 +4,7 @@
 //! send their requests one after the other, a line of memory each; a copy of a tensor first needs its map, which a small cache keeps. A load is
 //! complete with its last answer; a store when its last request has left.
 //!
-//! Source of the rates: our measurement of an H100 (`validate/reference/h100/bulk.json`).
+//! Source of the rates: our measurement of an H100 (`bulk` of `validate/reference/h100/micro.json`).
 
 use std::collections::VecDeque;
 
