@@ -72,11 +72,18 @@ pub(in crate::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
     flights: Box<[[u8; FLIGHTS]; MAX_WARPS]>,
     groups: Vec<Group>,
+    /// Copies of each warp that have ended, from the beginning on.
+    copies_ended: Box<[u32; MAX_WARPS]>,
 }
 
 impl Scoreboard {
     pub(in crate::sm) fn new() -> Self {
-        Self { warps: Box::new([Reserved::default(); MAX_WARPS]), flights: Box::new([[0; FLIGHTS]; MAX_WARPS]), groups: Vec::new() }
+        Self {
+            warps: Box::new([Reserved::default(); MAX_WARPS]),
+            flights: Box::new([[0; FLIGHTS]; MAX_WARPS]),
+            groups: Vec::new(),
+            copies_ended: Box::new([0; MAX_WARPS]),
+        }
     }
 
     #[inline]
@@ -167,11 +174,17 @@ impl Scoreboard {
         left > 0
     }
 
+    /// Copies of a warp that have ended, and those under way.
+    pub(in crate::sm) fn copies(&self, warp: usize) -> (u32, u32) {
+        (self.copies_ended[warp], u32::from(self.flights[warp][usize::from(COPIES)]))
+    }
+
     /// A flight of a warp ends, and with the last copy of a group that of its counter.
     pub(in crate::sm) fn end_flight(&mut self, warp: usize, flight: u16) {
         let flights = &mut self.flights[warp];
         flights[usize::from(flight)] = flights[usize::from(flight)].saturating_sub(1);
         if flight == COPIES {
+            self.copies_ended[warp] = self.copies_ended[warp].wrapping_add(1);
             for group in self.groups.iter_mut().filter(|group| usize::from(group.warp) == warp) {
                 group.left -= 1;
                 flights[usize::from(group.counter)] -= u8::from(group.left == 0);

@@ -311,7 +311,7 @@ impl Lsu {
         if self.contexts.is_some() {
             self.context_cycle(core, out);
         }
-        if self.beside.as_ref().is_some_and(|beside| beside.next_event(core.now.0, true) <= core.now.0) {
+        if self.beside.as_ref().is_some_and(|beside| beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0) {
             self.cycle_beside(core, out);
         }
         if self.entry.is_none()

@@ -2,7 +2,7 @@
 
 use warpshard_config::Override;
 use warpshard_config::machine::{ControlCore, CoreStyle, WarpOrder};
-use warpshard_workload::{Beside, Pipe};
+use warpshard_workload::{BarrierAccess, BarrierOp, Beside, Mbarrier, Pipe};
 
 use super::*;
 use crate::test_machine::test_machine;
@@ -149,6 +149,37 @@ fn the_counter_of_a_group_of_copies_falls_with_the_last() {
     let issues = bench.issues();
     let answered = bench.requests().iter().map(|(at, _)| at + bench.latency).max().unwrap();
     assert!(issues[2] > answered, "{issues:?}, the answer comes in {answered}");
+}
+
+/// An arrival that comes when copies have ended opens a barrier no sooner than their answer; without copies before it, it does at once.
+#[test]
+fn an_arrival_after_copies_waits_for_their_answer() {
+    let wait_opens = |copies: bool| {
+        let mut program = Program::new(1);
+        let barrier =
+            |control: Control| StaticInst { control: Control { beside: Beside::Barrier, ..control }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+        let access = |op: BarrierOp| BarrierAccess { address: 0x400, op }.words();
+        let one = Mbarrier { arrivals: 32, missing: 32, bytes: 0, phase: false };
+        program.payload(0, barrier(words(2, Pipe::Alu)), &access(BarrierOp::Write(one.word())));
+        let copy = StaticInst {
+            control: Control { beside: Beside::Copy { past_l1: true }, ..words(2, Pipe::Alu) },
+            ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
+        };
+        if copies {
+            program.access(0, copy, LaneMask::FULL, &lanes(0x10_0000, 4));
+        }
+        program.payload(0, barrier(words(2, Pipe::Alu)), &access(BarrierOp::AfterCopies { arrivals: 32, bytes: 0 }));
+        program.payload(0, barrier(Control { counters: 0x70, ..words(2, Pipe::Alu) }), &access(BarrierOp::Wait(false)));
+        program.all(alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) }));
+        let mut bench = Bench::single(&machine(), 32, program.exit());
+        let issues = bench.issues();
+        let answered = bench.requests().iter().map(|(at, _)| at + bench.latency).max();
+        (issues[issues.len() - 2], answered)
+    };
+    let (opened, answered) = wait_opens(true);
+    assert!(Some(opened) > answered, "it opens in {opened}, the answer comes in {answered:?}");
+    let (alone, _) = wait_opens(false);
+    assert!(alone < opened, "{alone} and {opened}");
 }
 
 #[test]

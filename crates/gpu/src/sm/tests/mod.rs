@@ -114,6 +114,13 @@ impl Program {
         self
     }
 
+    /// One warp executes `inst` with all lanes and these words of its own.
+    pub(super) fn payload(&mut self, warp: usize, inst: StaticInst, payload: &[u32]) -> &mut Self {
+        let index = self.index(inst);
+        self.warps[warp].payload(index, LaneMask::FULL, payload);
+        self
+    }
+
     /// Every warp ends.
     pub(super) fn exit(mut self) -> Arc<CtaProgram> {
         self.all(op(OpClass::Exit, NO_REGISTER, &[]));

@@ -38,6 +38,16 @@ struct Passing {
     accesses: Vec<[u32; 4]>,
 }
 
+/// Arrivals that come when the copies which their warp had begun have ended.
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
+struct AfterCopies {
+    warp: u8,
+    cta: u8,
+    access: [u32; BarrierAccess::WORDS],
+    /// The copies of the warp that have ended then.
+    ended: u32,
+}
+
 /// What is under way beside the load/store unit.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Beside {
@@ -45,6 +55,7 @@ pub(super) struct Beside {
     bulk: BulkUnit,
     groups: Vec<Group>,
     passing: VecDeque<Passing>,
+    after_copies: Vec<AfterCopies>,
     /// Of an operation on barriers: how long it takes, and how long it occupies the unit.
     latency: u64,
     interval: u64,
@@ -60,6 +71,7 @@ impl Beside {
             bulk: BulkUnit::new(spec.bulk),
             groups: Vec::new(),
             passing: VecDeque::new(),
+            after_copies: Vec::new(),
             latency: spec.mbarrier_latency.into(),
             interval: spec.mbarrier_interval.into(),
             entering: Vec::new(),
@@ -73,15 +85,24 @@ impl Beside {
         self.bulk.next_event(now, can_send).min(passing)
     }
 
+    /// Whether arrivals wait for copies, which end in cycles of the load/store unit.
+    pub(super) fn waits_for_copies(&self) -> bool {
+        !self.after_copies.is_empty()
+    }
+
     /// Whether something of `warps` is under way.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        self.passing.iter().any(|passing| is_in(warps, passing.answer.warp)) || self.barriers.holds(warps) || self.bulk.holds(warps)
+        self.after_copies.iter().any(|arrival| is_in(warps, arrival.warp))
+            || self.passing.iter().any(|passing| is_in(warps, passing.answer.warp))
+            || self.barriers.holds(warps)
+            || self.bulk.holds(warps)
     }
 
     /// Nobody of `warps` waits any more.
     pub(super) fn squash(&mut self, warps: u64) {
         self.barriers.squash(warps);
         self.passing.retain(|passing| !is_in(warps, passing.answer.warp));
+        self.after_copies.retain(|arrival| !is_in(warps, arrival.warp));
         self.groups.retain(|group| warps >> group.warp & 1 == 0);
     }
 
@@ -138,8 +159,14 @@ impl Lsu {
         let Passing { cta, answer, .. } = *passing;
         let accesses: Vec<BarrierAccess> = BarrierAccess::of(passing.accesses.as_flattened()).collect();
         let mut ended = false;
+        let (before, copies) = core.scoreboard.copies(usize::from(answer.warp));
         for access in &accesses {
-            ended |= beside.barriers.apply(cta, *access);
+            if copies > 0 && matches!(access.op, BarrierOp::AfterCopies { .. }) {
+                let arrival = AfterCopies { warp: answer.warp, cta, access: access.words(), ended: before.wrapping_add(copies) };
+                beside.after_copies.push(arrival);
+            } else {
+                ended |= beside.barriers.apply(cta, *access);
+            }
         }
         let phases = beside.barriers.incomplete(cta, &accesses);
         if !phases.is_empty() {
@@ -188,6 +215,25 @@ impl Lsu {
         }
     }
 
+    /// Arrivals whose copies have ended come to their barriers.
+    fn arrive_after_copies(&mut self, core: &Core) {
+        let Some(beside) = &mut self.beside else { return };
+        let mut phase_ended = false;
+        beside.after_copies.retain(|arrival| {
+            let (ended, _) = core.scoreboard.copies(usize::from(arrival.warp));
+            let over = ended.wrapping_sub(arrival.ended) as i32 >= 0;
+            if over {
+                for access in BarrierAccess::of(&arrival.access) {
+                    phase_ended |= beside.barriers.apply(arrival.cta, access);
+                }
+            }
+            !over
+        });
+        if phase_ended {
+            self.end_waits(core);
+        }
+    }
+
     /// One cycle beside the unit: barriers change, requests of bulk copies leave, and copies that are complete count at their barriers.
     #[inline(never)]
     pub(super) fn cycle_beside(&mut self, core: &mut Core, out: &mut Outbox) {
@@ -195,6 +241,7 @@ impl Lsu {
         while let Some(passing) = self.beside.as_mut().and_then(|unit| unit.passing.pop_front_if(|passing| passing.at <= now)) {
             self.apply(&passing, core);
         }
+        self.arrive_after_copies(core);
         while self.net.can_send()
             && let Some(Request { addr, sectors, words, op, place, kernel }) =
                 self.beside.as_mut().and_then(|unit| unit.bulk.next_request(now))
