@@ -86,8 +86,8 @@ pub(super) struct Instructions {
     redirect: u64,
     /// Latency of a line that the LLC has, and of one that is in memory, in core cycles.
     far: [u64; 2],
-    /// Kernels whose code the SM has executed, by a hash of their names.
-    known: Vec<u64>,
+    /// The names of the kernels whose code the SM has executed.
+    known: Vec<String>,
     /// Lines that a sub-core asked for.
     pub(super) misses: u64,
 }
@@ -107,11 +107,11 @@ impl Instructions {
         }
     }
 
-    /// A kernel begins, whose name has the hash `name`: its code is in the LLC if the SM has executed it before, else in memory.
-    pub(super) fn clear(&mut self, name: u64) {
-        let known = self.known.contains(&name);
+    /// A kernel begins: its code is in the LLC if the SM has executed it before, else in memory.
+    pub(super) fn clear(&mut self, name: &str) {
+        let known = self.known.iter().any(|known| known == name);
         if !known {
-            self.known.push(name);
+            self.known.push(name.to_owned());
         }
         self.of_sm.latency = self.far[usize::from(!known)];
         self.of_sub.iter_mut().for_each(Cache::clear);
@@ -168,15 +168,15 @@ mod tests {
             ..Spec::default()
         };
         let mut caches = Instructions::new(&spec, 2);
-        caches.clear(7);
+        caches.clear("kernel");
         assert_eq!(caches.fetch(0, 0, 0, 50), 350, "from memory the first time");
-        caches.clear(7);
+        caches.clear("kernel");
         assert_eq!(caches.fetch(0, 0, 0, 50), 150, "from the next level");
         assert_eq!(caches.fetch(0, 0, 128, 151), 170, "asked for with the first, it comes an interval later");
         assert_eq!(caches.fetch(1, 0, 0, 200), 210, "another sub-core finds it in the SM's");
         assert_eq!(caches.follow(1, 0, 112, 128, 210), 213, "which gives a line in every third cycle");
         assert_eq!(caches.follow(1, 0, 0, 64, 300), 305, "a branch inside of a line");
-        caches.clear(7);
+        caches.clear("kernel");
         assert_eq!(caches.fetch(0, 0, 0, 400), 500);
     }
 

@@ -134,8 +134,7 @@ impl ControlCore {
 
     /// A kernel begins: no instruction of it is in the caches.
     pub(super) fn enter_kernel(&mut self, name: &str) {
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        self.instructions.clear(hash);
+        self.instructions.clear(name);
     }
 
     /// Memory instructions of `warps` are dropped: so is what their sub-cores remember of the warps.
