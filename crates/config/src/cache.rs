@@ -33,6 +33,10 @@ pub struct Cache {
     pub miss_queue: u32,
     /// Bytes that the data port moves in a cycle.
     pub port_bytes: u32,
+    /// Cycles that a write takes the data port for each sector.
+    pub write_cycles: u32,
+    /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
+    pub dirty_ratio: u32,
 }
 
 /// A cache without size whose lines are the machine's.
@@ -52,6 +56,8 @@ impl Default for Cache {
             mshr_merge: 0,
             miss_queue: 0,
             port_bytes: 0,
+            write_cycles: 1,
+            dirty_ratio: 100,
         }
     }
 }

@@ -581,6 +581,8 @@ pub struct Mem {
     pub map: AddressMap,
     /// The cache of a slice.
     pub llc: Cache,
+    /// How reads of several SMs become one before it.
+    pub coalescing: Coalescing,
     /// What it fetches before a read asks for it.
     pub prefetch: Prefetching,
     /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
@@ -603,6 +605,19 @@ impl Mem {
     pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
         self.dram.device(&self.map, clock)
     }
+}
+
+/// The coalescer of reads in front of an LLC slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Requesters that share a read at most; 1 where there is no coalescer.
+    pub requesters: u32,
+    /// Neighbouring SMs, in the order of dispatch, whose reads can be one.
+    pub sms: u32,
+    /// Reads that others may join at the same time.
+    pub reads: u32,
+    /// Cycles (LLC clock) from the coalescer to the slice, after those of [`Mem::rop_latency`].
+    pub latency: u64,
 }
 
 /// Prefetching into an LLC slice.

@@ -18,8 +18,9 @@ pub struct PartitionPorts {
     pub from_grid: LinkId,
 }
 
-/// Requests that a slice's arrival queue holds, those in the raster pipe of its link included: the credits that the request
+/// Requests that a slice's arrival queue holds, those in the raster pipe of its link and behind its coalescer included: the credits that the request
 /// subnet starts with per slice. The reference's three stages (network output, raster pipe, slice input) are one queue here.
 pub fn arrival_capacity(machine: &Machine) -> u32 {
-    machine.noc.output_queue + machine.mem.rop_latency as u32 + machine.mem.queues.in_queue
+    let pipe = machine.mem.rop_latency + machine.mem.coalescing.latency;
+    machine.noc.output_queue + pipe as u32 + machine.mem.queues.in_queue
 }

@@ -1,12 +1,13 @@
-//! A slice with its network ports: credits for its replies, credits for its requests, and the next cycle with work.
+//! A slice with its coalescer, where the machine has one, and its network ports: credits for its replies, credits for its requests, and the next
+//! cycle with work.
 //!
 //! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`SlicePort::due`]
 //! neither the slice nor its answers do more than wait, and that is counted up to and without [`SlicePort::counted`].
 
 use warpshard_base::{Cycle, LinkId};
-use warpshard_protocol::{CreditReceiver, CreditSender, LocalMap, Outbox, Payload};
+use warpshard_protocol::{CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload};
 
-use super::llc::{Acted, Sets, Slice};
+use super::llc::{Acted, Coalescer, Sets, Slice, Taken};
 use super::ports::PartitionPorts;
 
 /// What the slices of a partition have in common and nothing changes.
@@ -24,6 +25,8 @@ pub(super) struct Common {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct SlicePort {
     pub(super) slice: Slice,
+    /// What stands in front of it, where the machine has one.
+    pub(super) coalescer: Option<Box<Coalescer>>,
     /// Places for answers at the reply subnet; collected only when fewer than two are left.
     pub(super) answers: CreditSender,
     /// Places of the arrival queue, which requests leave.
@@ -39,9 +42,9 @@ pub(super) struct SlicePort {
 }
 
 impl SlicePort {
-    /// An idle slice between these two ends of its links.
-    pub(super) fn new(slice: Slice, answers: CreditSender, returns: CreditReceiver) -> Self {
-        Self { slice, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
+    /// An idle slice, and what is in front of it, between these two ends of its links.
+    pub(super) fn new(slice: Slice, coalescer: Option<Box<Coalescer>>, answers: CreditSender, returns: CreditReceiver) -> Self {
+        Self { slice, coalescer, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
     }
 
     /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
@@ -58,6 +61,9 @@ impl SlicePort {
     #[inline(always)]
     pub(super) fn cycle(&mut self, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
         self.catch_up(now);
+        if self.coalescer.is_some() {
+            self.coalesce(now, common, out);
+        }
         let slice = &mut self.slice;
         let Acted { freed, dram } = slice.cycle(now, &common.local);
         if freed {
@@ -71,10 +77,20 @@ impl SlicePort {
             self.answers.collect(now);
         }
         let reply_out = LinkId(common.ports.reply_out.0 + i);
-        if self.answers.can_send() && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
+        let coalescer = &mut self.coalescer;
+        let hand_on = |packet: &MemPacket| {
+            out.send_with(reply_out, now, || Payload::Mem(*packet));
+            if let Some(coalescer) = coalescer {
+                coalescer.answer(packet);
+            }
+        };
+        if self.answers.can_send() && slice.pop_out(hand_on) {
             self.answers.spend();
         }
-        let stands = !self.answers.can_send() && slice.has_out();
+        if self.coalescer.is_some() {
+            self.send_copies(now, reply_out, out);
+        }
+        let stands = !self.answers.can_send() && self.has_out();
         if stands != self.stands {
             self.stands = stands;
             *standing = if stands { *standing + 1 } else { *standing - 1 };
@@ -85,15 +101,55 @@ impl SlicePort {
         dram
     }
 
+    /// The coalescer takes a request.
+    #[cold]
+    #[inline(never)]
+    fn coalesce(&mut self, now: Cycle, common: &Common, out: &mut Outbox) {
+        let Some(coalescer) = &mut self.coalescer else { return };
+        match coalescer.take(now) {
+            Some(Taken::GoesOn(packet)) => {
+                let at = now.after(coalescer.latency());
+                if self.slice.arrive(at, &packet, &common.sets) == common.in_queue {
+                    self.blocked = at;
+                }
+            }
+            Some(Taken::Joined) => self.returns.release(now, out),
+            None => {}
+        }
+    }
+
+    /// Copies of answers leave, as many in a cycle as share a read, with the answer itself.
+    #[cold]
+    #[inline(never)]
+    fn send_copies(&mut self, now: Cycle, reply_out: LinkId, out: &mut Outbox) {
+        let Some(coalescer) = &mut self.coalescer else { return };
+        self.answers.collect(now);
+        for _ in 1..coalescer.requesters() {
+            if !self.answers.can_send() {
+                return;
+            }
+            let Some(copy) = coalescer.pop_copy() else { return };
+            out.send_with(reply_out, now, || Payload::Mem(copy));
+            self.answers.spend();
+        }
+    }
+
+    /// Whether an answer or a copy of one waits for the network.
+    #[inline]
+    pub(super) fn has_out(&self) -> bool {
+        self.slice.has_out() || self.coalescer.as_ref().is_some_and(|coalescer| coalescer.has_copies())
+    }
+
     /// From which cycle on, `from` or later, there is something to do.
     #[inline]
     fn due_from(&self, from: Cycle) -> Cycle {
-        if !self.slice.has_out() {
-            return self.slice.next_event(from);
+        let arrival = self.coalescer.as_ref().map_or(Cycle::NEVER, |coalescer| coalescer.next_event().max(from));
+        if !self.has_out() {
+            return self.slice.next_event(from).min(arrival);
         }
         if self.answers.can_send() {
             return from;
         }
-        self.answers.next().min(self.slice.next_event(from)).max(from)
+        self.answers.next().min(self.slice.next_event(from)).min(arrival).max(from)
     }
 }

@@ -63,7 +63,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.combined_stores",
         Kind::Count(0, 1024),
-        "Sectors of stores that the L1 passes on which wait for further stores of their warp to the same sector; 0 for none.",
+        "Sectors of stores, which the L1 holds, that wait for further stores of their warp to the same sector before they go on; 0 for none.",
         |m| m.gpu.sm.lsu.combined_stores
     )
     .default("0"),

@@ -51,6 +51,32 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_mem_addr_mapping"),
     key!("mem.map.hash", Kind::Choice(PartitionHash::WORDS), "Mixing of the slice number.", |m| m.mem.map.hash)
         .option("-gpgpu_memory_partition_indexing"),
+    key!(
+        "mem.coalescer.requesters",
+        Kind::Count(1, 8),
+        "Requesters that share one read of a slice at most, where they ask for the same sectors at the same time; 1 is a machine without a coalescer.",
+        |m| m.mem.coalescing.requesters
+    )
+    .default("1"),
+    key!(
+        "mem.coalescer.sms",
+        Kind::Count(1, 4096),
+        "Neighbouring SMs, in the order of `gpu.dispatch.order`, whose reads can be one.",
+        |m| m.mem.coalescing.sms
+    )
+    .default("4"),
+    key!("mem.coalescer.reads", Kind::Count(8, 4096), "Reads in front of a slice that others may join at the same time.", |m| m
+        .mem
+        .coalescing
+        .reads)
+    .default("256"),
+    key!(
+        "mem.coalescer.latency",
+        Kind::Cycles("llc", 0, 4096),
+        "From the coalescer to the slice's tags, after `mem.rop_latency`: as long, and while its answer is under way, a read can be joined.",
+        |m| m.mem.coalescing.latency
+    )
+    .default("0"),
     key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
         .option("-gpgpu_dram_partition_queues, 1st"),
     key!("mem.queues.to_dram", Kind::Count(1, 16384), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)
@@ -67,6 +93,18 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("\"128 B\"")
     .option("-gpgpu_cache:dl2, bsize"),
+    key!("mem.llc.write_cycles", Kind::Count(1, 64), "Cycles that a write takes the data port of a slice for each sector.", |m| m
+        .mem
+        .llc
+        .write_cycles)
+    .default("1"),
+    key!(
+        "mem.llc.dirty_ratio",
+        Kind::Percent,
+        "Lines of a slice that may be modified: a write beyond that also sends the oldest modified line of its set to DRAM, which stays, clean.",
+        |m| m.mem.llc.dirty_ratio
+    )
+    .default("\"100 %\""),
     key!("mem.llc.prefetch", Kind::Choice(Prefetch::WORDS), "What a slice fetches before a read asks for it, of its own addresses.", |m| m.mem.prefetch.policy)
         .default("\"none\""),
     key!("mem.llc.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a read is prefetched.", |m| m

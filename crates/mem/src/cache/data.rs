@@ -26,10 +26,12 @@ pub struct DataCache {
     pub(super) mshr: Mshr,
     /// Requests to the next level.
     pub(super) miss_queue: Ring<Down>,
-    data_port_free: Cycle,
+    pub(super) data_port_free: Cycle,
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
+    /// Modified lines beyond which a write cleans another.
+    pub(super) dirty_limit: u32,
     port_cycles: [u16; 8],
     /// Whether the policy of replacement sees requests, and where lines come with their data, the request that each fetch is for.
     seeing: bool,
@@ -70,6 +72,7 @@ impl DataCache {
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
+            dirty_limit: dirty_limit(spec),
             port_cycles: std::array::from_fn(|more| port_cycles(spec, 1 + more as u32) as u16),
         }
     }
@@ -449,6 +452,12 @@ fn seen(access: &Access, now: Cycle) -> seam::Access {
     let Access { addr, set, bytes, kind, owner: Owner { port, kernel }, .. } = *access;
     let identity = if kind == AccessKind::Read { Identity::of(kernel, port, bytes) } else { Identity::of_write(kernel, port) };
     seam::Access { addr, set, write: kind != AccessKind::Read, identity, now }
+}
+
+/// Modified lines beyond which writes clean others.
+fn dirty_limit(spec: &Cache) -> u32 {
+    let lines = u64::from(spec.sets) * u64::from(spec.ways);
+    if spec.dirty_ratio >= 100 { u32::MAX } else { (lines * u64::from(spec.dirty_ratio) / 100) as u32 }
 }
 
 /// Cycles that sectors occupy a data port.

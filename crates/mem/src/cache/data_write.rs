@@ -24,8 +24,20 @@ impl DataCache {
             Lookup::SectorMiss => (Status::SectorMiss, evicted),
             Lookup::Miss | Lookup::NoLine => (Status::Miss, evicted),
         };
-        self.use_data_port(moved, now);
+        let cleaned = if self.tags.dirty() > self.dirty_limit { self.clean(access) } else { 0 };
+        self.use_data_port(moved + cleaned, now);
+        if self.spec.write_cycles > 1 {
+            let cycles = u64::from(self.spec.write_cycles * access.sectors.count());
+            self.data_port_free = self.data_port_free.max(now.after(cycles));
+        }
         Outcome { status, answer }
+    }
+
+    /// Sends the oldest modified line of a write's set on, which stays, clean; nothing where the miss queue has no room. Returns its sectors.
+    #[cold]
+    fn clean(&mut self, access: &Access) -> u32 {
+        let cleaned = if self.room(1).is_ok() { self.tags.clean_oldest(access.set) } else { None };
+        self.send_evicted(cleaned, access.token)
     }
 
     fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {

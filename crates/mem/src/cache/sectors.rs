@@ -187,6 +187,15 @@ impl Sectors {
         if *written == u32::MAX { self.remove(mask, PARTIAL) } else { self.add(mask, PARTIAL) }
     }
 
+    /// Modified sectors become valid ones; those of which only some bytes are known are forgotten.
+    pub(super) fn clean(&mut self) {
+        let (modified, partial) = (u32::from(self.modified()), u32::from(self.partial()));
+        self.forget(partial as u8);
+        let whole = modified & !partial;
+        self.remove(whole, MODIFIED);
+        self.add(whole, VALID);
+    }
+
     /// Forgets sectors, modified or not.
     pub(super) fn forget(&mut self, mask: u8) {
         for field in [RESERVED, VALID, MODIFIED, UNREADABLE, MODIFIED_ON_FILL, READABLE_ON_FILL, PARTIAL] {

@@ -232,10 +232,32 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
             state.any()
         });
         if !holds_more {
-            let at = self.directory.spot(line);
-            self.directory.remove(at);
-            self.order.remove(&mut self.directory, at);
+            self.remove(line);
         }
+    }
+
+    pub(super) fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
+        let may_go = |line| {
+            let sectors = self.directory.sectors(line);
+            sectors.is_modified() && !sectors.is_reserved()
+        };
+        let line = self.order.victim(&self.directory, set, may_go)?;
+        let written = self.written(line);
+        let holds_more = self.change_written(line, |state| {
+            state.clean();
+            state.any()
+        });
+        if !holds_more {
+            self.remove(line);
+        }
+        Some(written)
+    }
+
+    /// Takes an empty line out.
+    fn remove(&mut self, line: u16) {
+        let at = self.directory.spot(line);
+        self.directory.remove(at);
+        self.order.remove(&mut self.directory, at);
     }
 
     #[inline(always)]

@@ -212,6 +212,12 @@ impl TagArray {
         each!(self, tags => tags.modify_on_fill(line, sectors, bytes));
     }
 
+    /// Makes the modified line of a set that would make room first a clean one, and returns what was modified. Sectors of which only some bytes
+    /// are known are forgotten.
+    pub fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
+        each!(self, tags => tags.clean_oldest(set))
+    }
+
     /// Forgets a sector of `line`, modified or not.
     pub fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
         each!(self, tags => tags.evict_sector(line, sectors));

@@ -1,8 +1,9 @@
-//! An LLC slice: arrival queue, cache, queues to and from DRAM, queue to the network.
+//! An LLC slice: coalescer of reads, arrival queue, cache, queues to and from DRAM, queue to the network.
 //!
-//! `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `ahead` what is fetched in advance; `pending` the requests that wait for data; `counters` the counters.
+//! `coalescer` is in front of it; `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `ahead` what is fetched in advance; `pending` the requests that wait for data; `counters` the counters.
 
 mod ahead;
+mod coalescer;
 mod counters;
 mod from_dram;
 mod pending;
@@ -10,6 +11,7 @@ mod sets;
 mod slice;
 mod waits;
 
+pub use coalescer::{Coalescer, Taken};
 pub use counters::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 pub use from_dram::FromDram;
 pub use sets::Sets;

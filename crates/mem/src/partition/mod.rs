@@ -26,7 +26,7 @@ use super::cache::Prefetcher;
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
 use super::dram_arbiter::{DramArbiter, Places};
-use super::llc::{LlcKernelCounters, Sets, Slice};
+use super::llc::{Coalescer, LlcKernelCounters, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
 use super::warm;
@@ -61,6 +61,17 @@ pub struct Left {
 pub enum PartitionDecision {
     /// Its slices hold what accesses that are not simulated left, in the order in which it was used; this takes no time and counts nothing.
     Leave(Arc<[Left]>),
+}
+
+/// The group of each SM at the coalescers: neighbours in the order of dispatch.
+fn groups(machine: &Machine) -> Arc<[u16]> {
+    let (sms, order) = (machine.gpu.sms, &machine.gpu.dispatch.order);
+    let mut groups = vec![0; sms as usize];
+    for place in 0..sms as usize {
+        let sm = order.get(place).map_or(place, |sm| usize::from(*sm));
+        groups[sm] = (place / machine.mem.coalescing.sms.max(1) as usize) as u16;
+    }
+    groups.into()
 }
 
 /// LLC cycles over which the times of use of lines that are left are spread.
@@ -114,10 +125,11 @@ impl Partition {
             Slice::with_own(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
         };
         let arrival = arrival_capacity(machine);
+        let groups = groups(machine);
         let side = |i: u32| {
             let slice = slice(i);
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
-            SlicePort::new(slice, CreditSender::new(machine.noc.input_queue), returns)
+            SlicePort::new(slice, Coalescer::new(mem.coalescing, &groups), CreditSender::new(machine.noc.input_queue), returns)
         };
         let channel = Channel::new(mem, machine.clocks.dram, id, &machine.own);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
@@ -208,7 +220,7 @@ impl Partition {
                 let side = &mut self.arbiter.slice_ports[slice];
                 side.answers.deliver(at, credit.count);
                 // Without an answer that waits, credits are taken when there is one.
-                if side.slice.has_out() {
+                if side.has_out() {
                     side.due = side.due.min(at);
                     self.arbiter.slices_due = self.arbiter.slices_due.min(at);
                 }
@@ -231,6 +243,12 @@ impl Partition {
         let number = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.request_in.0));
         let Some(side) = self.arbiter.slice_ports.get_mut(number) else { self.refuse(link, at) };
         debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.arbiter.id, packet.addr);
+        if let Some(coalescer) = &mut side.coalescer {
+            coalescer.arrive(at, packet);
+            side.due = side.due.min(at);
+            self.arbiter.slices_due = self.arbiter.slices_due.min(side.due);
+            return;
+        }
         let before = side.slice.arrive(at, packet, &self.arbiter.common.sets);
         if before == 0 {
             side.due = side.due.min(at.after(1));

@@ -8,6 +8,7 @@ use warpshard_stats::components::APPLICATION_LLC;
 
 use super::{Channel, Partition, PartitionDecision, each};
 use crate::dram::Clocked;
+use crate::slice_port::SlicePort;
 
 impl Unit for Partition {
     type Payload = Payload;
@@ -73,9 +74,12 @@ impl Unit for Partition {
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
         let id = u32::from(self.arbiter.id.0);
-        for slice in self.slices() {
+        for SlicePort { slice, coalescer, .. } in &self.arbiter.slice_ports {
             visitor.component("llc", u32::from(slice.id().0));
             visitor.counters(&slice.counters());
+            if let Some(coalescer) = coalescer {
+                visitor.counters(coalescer.counters());
+            }
             if let Some(counters) = slice.prefetches() {
                 visitor.counters(counters);
             }
@@ -106,8 +110,10 @@ impl Unit for Partition {
 
     fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for slice in self.slices() {
+        for SlicePort { slice, coalescer, .. } in &self.arbiter.slice_ports {
             slice.waiting(&mut lines);
+            let coalesced = coalescer.as_ref().and_then(|coalescer| coalescer.waiting());
+            lines.extend(coalesced.map(|what| format!("{}: {what}", slice.id())));
         }
         let inside = self.channel.occupancy();
         if inside + self.arbiter.delayed.len() > 0 {

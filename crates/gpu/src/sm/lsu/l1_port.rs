@@ -1,6 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
+use warpshard_mem::cache::{Answer, Down, DownKind, Lookup, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
 
@@ -38,7 +38,7 @@ impl Lsu {
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
         if !self.stores.is_absent() && down.kind == DownKind::Write {
-            self.let_store_wait(down, core);
+            self.let_store_wait(down, core, out);
             return;
         }
         let requester = Requester::decode(down.token);
@@ -57,13 +57,18 @@ impl Lsu {
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
     }
 
-    /// A write waits for others to the same sector. There is room: a full buffer let its oldest sector go before.
+    /// A write joins one to the same sector that waits, or waits itself where the L1 has the sector, or leaves. There is room: a full buffer let
+    /// its oldest sector go before.
     #[inline(never)]
-    fn let_store_wait(&mut self, down: Down, core: &mut Core) {
-        if self.stores.push(down, core.now)
-            && let Requester::Store { warp, generation, .. } = Requester::decode(down.token)
-        {
+    fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
+        let requester = Requester::decode(down.token);
+        let Requester::Store { warp, generation, kernel } = requester else { unreachable!("{}, {}: a write of {requester:?}", core.id, core.now) };
+        if self.stores.join(&down) {
             core.stores_done(usize::from(warp), generation, down.sectors.count());
+        } else if self.l1.as_ref().is_some_and(|l1| l1.probe(down.addr, down.sectors, false).lookup == Lookup::Hit) {
+            self.stores.keep(down, core.now);
+        } else {
+            self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
         }
     }
 

@@ -168,16 +168,22 @@ impl StoreBuffer {
         self.waiting.pop_front().map(|(_, down)| down)
     }
 
-    /// A sector of a store comes; there is room. Returns whether it joins one that waits.
+    /// A sector of a store joins one that waits, where there is one; returns whether it does.
     #[inline]
-    pub(super) fn push(&mut self, down: Down, now: Cycle) -> bool {
+    pub(super) fn join(&mut self, down: &Down) -> bool {
         let same = |other: &Down| other.addr == down.addr && other.sectors == down.sectors && other.token == down.token;
-        if let Some((_, other)) = self.waiting.iter_mut().rev().find(|(_, other)| same(other)) {
+        let found = self.waiting.iter_mut().rev().find(|(_, other)| same(other));
+        let joins = found.is_some();
+        if let Some((_, other)) = found {
             other.bytes |= down.bytes;
-            return true;
         }
+        joins
+    }
+
+    /// A sector of a store begins to wait; there is room.
+    #[inline]
+    pub(super) fn keep(&mut self, down: Down, now: Cycle) {
         self.waiting.push_back((now.after(self.wait), down));
-        false
     }
 }
 
@@ -223,13 +229,14 @@ mod tests {
     #[test]
     fn stores_of_a_warp_to_a_sector_are_one_until_it_leaves() {
         let mut buffer = StoreBuffer::new(2, 10);
-        assert!(!buffer.push(write(0x40, 0xff, 1), Cycle(5)));
-        assert!(buffer.push(write(0x40, 0xff00, 1), Cycle(7)));
-        assert!(!buffer.push(write(0x40, 0xff, 2), Cycle(8)), "another warp's");
+        buffer.keep(write(0x40, 0xff, 1), Cycle(5));
+        assert!(buffer.join(&write(0x40, 0xff00, 1)));
+        assert!(!buffer.join(&write(0x40, 0xff, 2)), "another warp's");
+        buffer.keep(write(0x40, 0xff, 2), Cycle(8));
         assert_eq!(buffer.due(Cycle(9)), Cycle(9), "it is full");
         assert_eq!(buffer.pop(Cycle(9)).map(|down| (down.token, down.bytes)), Some((1, 0xffff)));
         assert_eq!((buffer.due(Cycle(9)), buffer.pop(Cycle(9)).is_some()), (Cycle(18), false));
-        assert!(!buffer.push(write(0x40, 1, 1), Cycle(10)), "the first one left");
+        assert!(!buffer.join(&write(0x40, 1, 1)), "the first one left");
         assert_eq!(buffer.pop(Cycle(18)).map(|down| down.token), Some(2));
     }
 }

@@ -24,6 +24,8 @@ fn llc() -> Cache {
         mshr_merge: 4,
         miss_queue: 32,
         port_bytes: 32,
+        write_cycles: 1,
+        dirty_ratio: 100,
     }
 }
 

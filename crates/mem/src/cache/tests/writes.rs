@@ -102,3 +102,34 @@ fn a_write_of_version_3_waits_for_a_line_that_it_does_not_take() {
     assert_eq!(cache.access(&write, Cycle(3)).status, Status::Miss);
     assert_eq!(cache.probe(&request(&cache, AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was taken");
 }
+
+#[test]
+fn beyond_the_ratio_of_dirty_lines_a_write_cleans_the_oldest_of_its_set() {
+    let spec = Cache { ways: 4, dirty_ratio: 50, miss_queue: 8, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 4, 0);
+    for line in 0..2 {
+        status(&mut cache, AccessKind::Write, line * 0x1000, line);
+    }
+    assert_eq!((sent(&mut cache).len(), cache.tags().dirty()), (0, 2), "half of the lines may be modified");
+    status(&mut cache, AccessKind::Write, 0x2000, 2);
+    assert_eq!((sent(&mut cache), cache.tags().dirty()), (vec![("write back", 0, 0b0001)], 2));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 3), Status::Hit, "what was cleaned stays");
+    // The oldest has a sector of which one byte is known: it leaves with its mask, and is gone.
+    cache.access(&Access { bytes: 1, ..request(&cache, AccessKind::Write, 0x1020, 1) }, Cycle(4));
+    status(&mut cache, AccessKind::Write, 0x2020, 5);
+    status(&mut cache, AccessKind::Write, 0x3000, 6);
+    assert_eq!(sent(&mut cache), [("write back", 0x1000, 0b0011)]);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 7), Status::Hit);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 8), Status::SectorMiss);
+}
+
+#[test]
+fn a_write_takes_the_data_port_for_its_cycles_whether_it_hits_or_not() {
+    let mut cache = DataCache::new(&Cache { write_cycles: 3, ..tiny(llc()) }, 2, 0);
+    for (now, status_of) in [(0, Status::Miss), (10, Status::Hit)] {
+        assert_eq!(status(&mut cache, AccessKind::Write, 0x40, now), status_of);
+        assert_eq!(cache.data_port_free_at(), Cycle(now + 3));
+    }
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 20), Status::Hit);
+    assert_eq!(cache.data_port_free_at(), Cycle(21));
+}
