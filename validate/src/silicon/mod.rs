@@ -354,12 +354,14 @@ fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named])
             ours.llc_sectors.to_string(),
             measured.dram_bytes.to_string(),
             ours.dram_bytes.to_string(),
+            format!("{:.1}", measured.tensor),
+            format!("{:.1}", ours.tensor),
         ]
     });
     let later = sequence.iter().map(|(class, name, (measured, ours))| {
         let mut cells = vec!["sequence".into(), name.clone(), String::new(), class.name().into(), measured.to_string(), ours.to_string()];
         cells.push(error(*ours, *measured));
-        cells.resize(12, String::new());
+        cells.resize(14, String::new());
         cells
     });
     let header = [
@@ -375,6 +377,8 @@ fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named])
         "our LLC sectors",
         "measured DRAM bytes",
         "our DRAM bytes",
+        "measured tensor pipe %",
+        "our tensor pipe %",
     ];
     output.table("launches.csv", &header, rows.chain(later).collect());
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_chip::{RunOptions, simulate};
+use warpshard_config::machine::Sm;
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_lab::error::TaskError;
@@ -16,12 +17,14 @@ use warpshard_program::Program;
 use warpshard_report::metrics::{self, Totals, counter};
 use warpshard_run::Catalogue;
 use warpshard_stats::Outcome;
-use warpshard_workload::{Command, KernelInfo, Workload};
+use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
 
 /// The architecture of the measured code: sm_90.
 const ARCH: u32 = 90;
 /// The step of the clocks of NVIDIA's GPUs, in hertz.
 const STEP: f64 = 15e6;
+/// Warps that make a product together.
+const WARPS_OF_GROUP: u64 = 4;
 
 /// The launches of a program to run.
 pub(super) struct Timing<'a> {
@@ -61,6 +64,9 @@ pub(super) struct Launch {
     pub(super) llc_sectors: u64,
     /// Bytes that DRAM read and wrote.
     pub(super) dram_bytes: u64,
+    /// Share of the cycles with a CTA in which an SM's matrix units multiplied, in percent.
+    #[serde(default)]
+    pub(super) tensor: f64,
     /// Resident warps of an SM with any.
     pub(super) warps: f64,
     /// Bytes of shared memory that an SM is given.
@@ -150,8 +156,19 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
         instructions: counter(&kernel.counters, metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
         llc_sectors: totals.get("llc", "accesses").unwrap_or_default(),
         dram_bytes: totals.sum("dram", &["reads", "writes"]).unwrap_or_default() * burst,
+        tensor: tensor(spec, &totals),
         warps: metrics::occupancy(&totals).map_or(0.0, |occupancy| occupancy.warps),
         shared_bytes: shared.map_or(0, u64::from),
         schedulers: metrics::scheduler_cycles(&totals).iter().map(|reason| (reason.info.name.to_owned(), reason.value)).collect(),
     }
+}
+
+/// The activity of the tensor pipe, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,
+/// other matrix instructions that of one.
+fn tensor(spec: &Sm, totals: &Totals) -> f64 {
+    let of = |name| totals.get("sm", name).unwrap_or_default();
+    let single = of("issued_tensor").saturating_sub(WARPS_OF_GROUP * of("group_products"));
+    let busy = of("group_product_cycles") as f64
+        + (single * u64::from(spec.timing[OpClass::Tensor as usize].initiation)) as f64 / f64::from(spec.schedulers);
+    100.0 * busy / of("active_cycles").max(1) as f64
 }

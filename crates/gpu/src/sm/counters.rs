@@ -106,6 +106,8 @@ counters! {
         instruction_fetches: "fetches", "Fetches from the instruction cache, of as many instructions as a warp's buffer holds.";
         instruction_misses: "misses", "Fetches that missed in the instruction cache.";
         constant_misses: "misses", "Accesses that missed in the constant cache.";
+        group_products: "products", "Products of warp groups (wgmma) that began.";
+        group_product_cycles: "cycles", "Cycles in which the matrix units multiplied for them.";
     }
 }
 

@@ -245,7 +245,8 @@ mod tests {
     #[test]
     fn so_many_requesters_share_a_read_and_each_gets_its_sectors_once() {
         let mut lrc = coalescer(4, 64);
-        let taken = take(&mut lrc, &[read(0, 9, 256, 15), read(1, 8, 256, 15), read(2, 7, 288, 2), read(3, 6, 256, 15), read(4, 5, 256, 15)]);
+        let taken =
+            take(&mut lrc, &[read(0, 9, 256, 15), read(1, 8, 256, 15), read(2, 7, 288, 2), read(3, 6, 256, 15), read(4, 5, 256, 15)]);
         assert_eq!(taken, [false, true, true, true, false], "four share one read, the fifth asks anew");
         lrc.answer(&read(0, 9, 256, 1));
         assert_eq!(copies(&mut lrc), [(1, 8, 256, 1), (3, 6, 256, 1)]);

@@ -11,7 +11,7 @@ use super::super::stall::StallReason;
 use super::super::writeback::{Completion, Wheel};
 use super::memory::Queued;
 use super::ports::WINDOW;
-use super::products::Part;
+use super::products::{Begun, Part};
 use super::{ControlCore, WarpControl};
 
 /// The most that a dependence counter counts.
@@ -217,9 +217,8 @@ impl ControlCore {
         {
             let group = group_of(warp, core);
             let part = Part { columns, registers, closes, at: now };
-            if self.products.hand_in(warp, part, group) {
-                core.warps.touched |= group;
-            }
+            let begun = self.products.hand_in(warp, part, group);
+            multiply(begun, group, core);
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, code.pc, issue, core, observers);
@@ -323,9 +322,7 @@ impl ControlCore {
             let before = core.warps.at_barrier;
             let group = group_of(warp, core) & !(1 << warp);
             core.warp_finished(warp);
-            if self.products.begin_whole(group) {
-                core.warps.touched |= group;
-            }
+            multiply(self.products.begin_whole(group), group, core);
             self.release(before & !core.warps.at_barrier);
             observers.warp_finished(core.now);
             issue.limit_warps(core, observers);
@@ -368,4 +365,13 @@ fn group_of(warp: usize, core: &Core) -> u64 {
     let (all, running) = core.ctas.warps_at_barrier(core.warps.cta[warp]);
     let first = all.trailing_zeros() as usize;
     running & 0b1111 << (first + (warp - first) / 4 * 4)
+}
+
+/// Products of a warp group begin: its warps may have to be looked at again.
+fn multiply(begun: Begun, group: u64, core: &mut Core) {
+    if begun.products > 0 {
+        core.warps.touched |= group;
+        core.counters.sm.group_products += begun.products;
+        core.counters.sm.group_product_cycles += begun.cycles;
+    }
 }

@@ -33,6 +33,14 @@ pub(super) struct Part {
     pub(super) at: u64,
 }
 
+/// Products that begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Begun {
+    pub(super) products: u64,
+    /// Cycles in which the matrix units multiply for them.
+    pub(super) cycles: u64,
+}
+
 /// The products of a warp.
 #[derive(Debug, Default, warpshard_state::State)]
 struct OfWarp {
@@ -81,8 +89,8 @@ impl GroupProducts {
         groups.get(over).copied()
     }
 
-    /// Takes a part of a product from a warp; `group` are the warps of its group that have not finished. Returns whether the product is whole.
-    pub(super) fn hand_in(&mut self, warp: usize, part: Part, group: u64) -> bool {
+    /// Takes a part of a product from a warp; `group` are the warps of its group that have not finished. Returns what [`Self::begin_whole`] does.
+    pub(super) fn hand_in(&mut self, warp: usize, part: Part, group: u64) -> Begun {
         let of_warp = &mut self.warps[warp];
         of_warp.waiting.push_back(part);
         if part.closes {
@@ -91,9 +99,9 @@ impl GroupProducts {
         self.begin_whole(group)
     }
 
-    /// Begins the products that are whole, of the warps of a group that have not finished; returns whether there is one.
-    pub(super) fn begin_whole(&mut self, group: u64) -> bool {
-        let mut any = false;
+    /// Begins the products that are whole, of the warps of a group that have not finished.
+    pub(super) fn begin_whole(&mut self, group: u64) -> Begun {
+        let mut begun = Begun::default();
         while group != 0 && bits(group).all(|warp| !self.warps[warp].waiting.is_empty()) {
             let parts = bits(group).filter_map(|warp| self.warps[warp].waiting.front().copied());
             let Some(last) = parts.max_by_key(|part| part.at) else { break };
@@ -108,9 +116,10 @@ impl GroupProducts {
                     *end = ends;
                 }
             }
-            any = true;
+            begun.products += 1;
+            begun.cycles += u64::from(last.columns).div_ceil(COLUMNS);
         }
-        any
+        begun
     }
 
     /// When a product that is whole begins and ends.
@@ -146,7 +155,7 @@ mod tests {
             while let Some(until) = units.full_until(0, now) {
                 now = until;
             }
-            assert!(units.hand_in(0, Part { columns, registers, closes: true, at: now }, 1));
+            assert_eq!(units.hand_in(0, Part { columns, registers, closes: true, at: now }, 1).products, 1);
             all.extend(units.warps[0].groups.back());
         }
         all.iter().map(|end| end - 100).collect()
@@ -166,12 +175,12 @@ mod tests {
         let mut units = products();
         let part = Part { columns: 64, registers: false, closes: true, at: 10 };
         for warp in 0..3 {
-            assert!(!units.hand_in(warp, part, 0b1111));
+            assert_eq!(units.hand_in(warp, part, 0b1111), Begun::default());
         }
         assert_eq!((units.open_until(0, 0, 500), units.open_until(0, 1, 500)), (Some(u64::MAX), None));
-        assert!(!units.hand_in(0, part, 0b1111));
+        assert_eq!(units.hand_in(0, part, 0b1111), Begun::default());
         assert_eq!(units.full_until(0, 500), Some(u64::MAX));
-        assert!(units.hand_in(3, Part { at: 30, ..part }, 0b1111));
+        assert_eq!(units.hand_in(3, Part { at: 30, ..part }, 0b1111), Begun { products: 1, cycles: 32 });
         assert_eq!(
             (units.open_until(0, 1, 40), units.open_until(0, 1, 500), units.open_until(0, 0, 500)),
             (Some(113), None, Some(u64::MAX))
@@ -179,7 +188,7 @@ mod tests {
         // A warp that has finished takes no part.
         assert_eq!(units.full_until(0, 31), None);
         units.hand_in(1, part, 0b1111);
-        assert!(units.begin_whole(0b0011));
+        assert_eq!(units.begin_whole(0b0011).products, 1);
         assert_eq!(units.open_until(0, 0, 500), None);
         units.forget(2);
         assert_eq!(units.open_until(2, 0, 0), None);

@@ -62,7 +62,9 @@ impl Lsu {
     #[inline(never)]
     fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
         let requester = Requester::decode(down.token);
-        let Requester::Store { warp, generation, kernel } = requester else { unreachable!("{}, {}: a write of {requester:?}", core.id, core.now) };
+        let Requester::Store { warp, generation, kernel } = requester else {
+            unreachable!("{}, {}: a write of {requester:?}", core.id, core.now)
+        };
         if self.stores.join(&down) {
             core.stores_done(usize::from(warp), generation, down.sectors.count());
         } else if self.l1.as_ref().is_some_and(|l1| l1.probe(down.addr, down.sectors, false).lookup == Lookup::Hit) {
