@@ -300,10 +300,15 @@ fn manifest(path: &str) -> toml::Table {
     fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}")).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The packages of the workspace, each with the path of its manifest.
+/// The packages of the workspace below the program, and that of the program, each with the path of its manifest. The Python package stands above.
 fn members() -> Vec<(String, String)> {
     let workspace = manifest("Cargo.toml");
-    let members = workspace["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap());
+    let members = workspace["workspace"]["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| member.as_str().unwrap())
+        .filter(|member| *member != "python");
     let named = members.map(|member| (member.rsplit('/').next().unwrap().replace('-', "_"), format!("{member}/Cargo.toml")));
     named.chain([("main".to_owned(), "Cargo.toml".to_owned())]).collect()
 }
@@ -339,14 +344,26 @@ fn packages_depend_only_on_what_the_arrow_table_allows() {
 }
 
 #[test]
-fn the_python_package_builds_with_the_profiles_of_the_workspace() {
-    // It is a workspace of its own, in which these are not members; with other profiles all of them would be compiled again.
-    let python = manifest("python/Cargo.toml");
-    let profiled: BTreeSet<&str> =
-        python["profile"]["dev"]["package"].as_table().unwrap().keys().map(String::as_str).filter(|name| *name != "*").collect();
-    let named = |package: &str| if package == "main" { "warpshard".to_owned() } else { format!("warpshard-{}", package.replace('_', "-")) };
-    let names: BTreeSet<String> = members().iter().map(|(package, _)| named(package)).collect();
-    assert_eq!(profiled, names.iter().map(String::as_str).collect(), "left: profiles of python/Cargo.toml, right: packages of Cargo.toml");
+fn packages_without_tests_of_documents_have_no_examples() {
+    let mut problems = Vec::new();
+    for (package, path) in members() {
+        let tested = manifest(&path).get("lib").and_then(|lib| lib.get("doctest")).and_then(toml::Value::as_bool) != Some(false);
+        // A block of text is no example.
+        let opens = |line: &str| {
+            let comment = line.trim_start();
+            comment
+                .strip_prefix("///")
+                .or(comment.strip_prefix("//!"))
+                .and_then(|text| text.trim_start().strip_prefix("```"))
+                .map(str::to_owned)
+        };
+        for source in Source::packages().iter().filter(|source| source.package() == package && !tested) {
+            let fences = source.text.lines().enumerate().filter_map(|(line, text)| Some((line + 1, opens(text)?)));
+            let examples = fences.step_by(2).filter(|(_, kind)| kind != "text");
+            problems.extend(examples.map(|(line, _)| format!("{}:{line}: an example that {path} keeps from being tested", source.path)));
+        }
+    }
+    verdict("`doctest = false` is only for packages without examples:", problems);
 }
 
 #[test]

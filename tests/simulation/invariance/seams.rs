@@ -8,7 +8,7 @@ use warpshard::config::{Machine, Override};
 
 use super::checkpoints::stopped_and_resumed;
 use super::files::run;
-use super::{interval, same};
+use super::{in_turn, interval, same};
 use crate::common::{Case, built_in};
 
 #[path = "../../embedding/src/policies.rs"]
@@ -87,7 +87,7 @@ fn policies_that_are_no_default_change_results_and_no_way_of_running_does() {
         };
         let case = fresh();
         let base = run(&case, interval(&case));
-        for (threads, epoch) in [(2, Some(1)), (5, Some(7))] {
+        for &(threads, epoch) in in_turn(&[(2, Some(1)), (5, Some(7))], seed as usize / 2) {
             same(&case, &base, RunOptions { threads, epoch, ..interval(&case) }, &format!("{threads} threads and epochs of {epoch:?}"));
         }
         same(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");
