@@ -40,7 +40,7 @@ fn cases_run() -> impl Iterator<Item = (Case, &'static Files)> {
 }
 
 /// One of the `ways` for a case, another one for the next; all of them at length.
-fn in_turn<T>(ways: &[T], case: usize) -> &[T] {
+fn in_rotation<T>(ways: &[T], case: usize) -> &[T] {
     let one = case % ways.len();
     if at_length() { ways } else { &ways[one..=one] }
 }
@@ -52,13 +52,13 @@ fn threads_and_epochs_change_nothing() {
         let (threads, epochs): (&[usize], &[u64]) = match number {
             _ if at_length() => (&[1, 2, 3, 5, 8], &[1, 7]),
             0 => (&[1, 2, 5], &[1, 7]),
-            _ => (&[5], in_turn(&[7, 1], number)),
+            _ => (&[5], in_rotation(&[7, 1], number)),
         };
         for (&threads, &epoch) in threads.iter().flat_map(|threads| epochs.iter().map(move |epoch| (threads, epoch))) {
             let options = RunOptions { threads, epoch: Some(epoch), ..interval(&case) };
             same(&case, base, options, &format!("{threads} threads and epochs of {epoch}"));
         }
-        for &threads in in_turn(&[2, 3, 5, 8], number) {
+        for &threads in in_rotation(&[2, 3, 5, 8], number) {
             same(&case, base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
         }
     }
@@ -70,7 +70,7 @@ fn workers_that_leave_and_come_back_change_nothing() {
         let seed = number as u64 + 1;
         let random = Scaling::Random(seed);
         let ways = [(3, Some(7), random), (2, None, random), (2, None, Scaling::Adaptive), (8, None, random)];
-        for &(threads, epoch, scaling) in in_turn(&ways, number) {
+        for &(threads, epoch, scaling) in in_rotation(&ways, number) {
             let options = RunOptions { threads, epoch, scaling, ..interval(&case) };
             same(&case, base, options, &format!("a changing number of {threads} threads, {scaling:?}"));
         }
@@ -81,7 +81,7 @@ fn workers_that_leave_and_come_back_change_nothing() {
 fn the_cut_into_shards_changes_nothing() {
     for (number, (case, base)) in cases_run().enumerate() {
         let cuts = [ShardCut { sms: 4, partitions: 1 }, ShardCut { sms: 1, partitions: 3 }, ShardCut { sms: 4, partitions: 2 }];
-        for &cut in in_turn(&cuts, number) {
+        for &cut in in_rotation(&cuts, number) {
             same(&case, base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
         }
     }
