@@ -4,6 +4,8 @@
 
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/examples.rs"]
+mod examples;
 #[path = "architecture/fixed.rs"]
 mod fixed;
 #[path = "architecture/source.rs"]
@@ -28,9 +30,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base", &["host", "state"]),
     ("stats", &["base", "state"]),
     ("engine", &["base", "stats", "sync", "state"]),
-    ("protocol", &["base", "engine", "state"]),
-    ("device", &["base"]),
     ("seam", &["base", "state"]),
+    ("protocol", &["base", "engine", "seam", "state"]),
+    ("device", &["base"]),
     ("config", &["base", "configs", "programs", "device", "protocol::AddressMap", "protocol::PartitionHash", "seam"]),
     ("workload", &["base", "config", "state"]),
     ("isa", &["workload"]),
@@ -341,29 +343,6 @@ fn packages_depend_only_on_what_the_arrow_table_allows() {
         }
     }
     verdict("the arrow table of tests/architecture.rs says which package may depend on which:", problems);
-}
-
-#[test]
-fn packages_without_tests_of_documents_have_no_examples() {
-    let mut problems = Vec::new();
-    for (package, path) in members() {
-        let tested = manifest(&path).get("lib").and_then(|lib| lib.get("doctest")).and_then(toml::Value::as_bool) != Some(false);
-        // A block of text is no example.
-        let opens = |line: &str| {
-            let comment = line.trim_start();
-            comment
-                .strip_prefix("///")
-                .or(comment.strip_prefix("//!"))
-                .and_then(|text| text.trim_start().strip_prefix("```"))
-                .map(str::to_owned)
-        };
-        for source in Source::packages().iter().filter(|source| source.package() == package && !tested) {
-            let fences = source.text.lines().enumerate().filter_map(|(line, text)| Some((line + 1, opens(text)?)));
-            let examples = fences.step_by(2).filter(|(_, kind)| kind != "text");
-            problems.extend(examples.map(|(line, _)| format!("{}:{line}: an example that {path} keeps from being tested", source.path)));
-        }
-    }
-    verdict("`doctest = false` is only for packages without examples:", problems);
 }
 
 #[test]
