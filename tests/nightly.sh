@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
-ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation invariance; }
+ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation -- invariance extremes; }
 without_features() { cargo clippy --workspace --quiet -- -D warnings; }
 loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
