@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use adding::recipes::{RECIPES, Recipe, TOY};
 
@@ -126,9 +127,22 @@ fn cargo(tree: &Path, arguments: &[String]) {
 fn every_recipe_can_be_applied_to_one_copy_of_the_tree() {
     let copy = target().join("adding/all");
     let mut tree = Tree::default();
-    for part in
-        ["Cargo.toml", "Cargo.lock", "README.md", "src", "crates", "sync", "configs", "programs", "papers", "validate", "benches", "docs"]
-    {
+    for part in [
+        "Cargo.toml",
+        "Cargo.lock",
+        "README.md",
+        "src",
+        "crates",
+        "sync",
+        "configs",
+        "programs",
+        "papers",
+        "python/Cargo.toml",
+        "python/src",
+        "validate",
+        "benches",
+        "docs",
+    ] {
         tree.take(part);
     }
     for recipe in RECIPES {
@@ -151,8 +165,13 @@ fn check(copy: &Path) {
     cargo(copy, &arguments);
 }
 
-#[test]
-fn the_program_lists_and_runs_what_a_new_paper_adds() {
+/// A copy of the workspace with a paper, a program that has it and the program of tests/embedding as members, both built.
+fn with_paper() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(build_with_paper)
+}
+
+fn build_with_paper() -> PathBuf {
     let copy = target().join("adding/paper");
     let mut tree = Tree::default();
     tree.take("Cargo.toml");
@@ -161,26 +180,45 @@ fn the_program_lists_and_runs_what_a_new_paper_adds() {
         tree.apply(path, change, "paper");
     }
     // The program's own binary would take the place of this tree's.
-    tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\","), "paper");
+    tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\",\n    \"tests/embedding\","), "paper");
     tree.apply("program/Cargo.toml", &Change::New(PROGRAM), "paper");
+    // As a member it takes what this tree's build made of the library, which a program outside of it builds anew (tests/embedding.sh).
+    tree.take("tests/embedding/Cargo.toml");
+    tree.take("tests/embedding/src");
+    tree.apply("tests/embedding/Cargo.toml", &Change::Replace("[workspace]\n", ""), "embedding");
     tree.apply("program/src/main.rs", &Change::New("fn main() -> std::process::ExitCode {\n    warpshard::cli::main()\n}\n"), "paper");
     tree.write(&copy);
     // Whatever else is what it is here, so that cargo takes what this tree's build made of it.
-    for part in ["README.md", "src", "crates", "sync", "configs", "programs", "validate", "benches", "docs"] {
+    for part in ["README.md", "src", "crates", "sync", "configs", "programs", "python", "validate", "benches", "docs"] {
         let link = copy.join(part);
         if !link.exists() {
             std::os::unix::fs::symlink(root().join(part), link).unwrap();
         }
     }
     fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
-    let mut arguments: Vec<String> = ["build", "--quiet", "--offline", "--package", "warpshard-with-toy"].map(str::to_owned).into();
+    let packages = ["--package", "warpshard-with-toy", "--package", "warpshard-embedding"];
+    let mut arguments: Vec<String> = ["build", "--quiet", "--offline"].into_iter().chain(packages).map(str::to_owned).collect();
     // As above; what depends on the papers is another package by that alone.
     for setting in ["opt-level=0", "codegen-units=3"] {
         arguments.extend(["--config".to_owned(), format!("profile.dev.package.warpshard-papers.{setting}")]);
     }
     cargo(&copy, &arguments);
+    copy
+}
+
+#[test]
+fn a_program_that_embeds_the_library_brings_its_own_policies() {
+    let copy = with_paper();
+    let output = Command::new(target().join("debug/warpshard-embedding")).current_dir(copy).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("CTAs handed out"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_program_lists_and_runs_what_a_new_paper_adds() {
+    let copy = with_paper();
     let run = |arguments: &[&str]| {
-        let output = Command::new(target().join("debug/warpshard-with-toy")).args(arguments).current_dir(&copy).output().unwrap();
+        let output = Command::new(target().join("debug/warpshard-with-toy")).args(arguments).current_dir(copy).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
         text

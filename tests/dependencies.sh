@@ -19,8 +19,6 @@ if ! deny=$(deny); then
 fi
 
 "$deny" --log-level error check --hide-inclusion-graph bans licenses sources
-# The Python package builds on crates of its own.
-"$deny" --log-level error --manifest-path python/Cargo.toml --config python/deny.toml check --hide-inclusion-graph licenses sources
 if timeout 120 "$deny" --log-level off fetch db > /dev/null 2>&1; then
     "$deny" --log-level error check --disable-fetch --hide-inclusion-graph advisories
 else

@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# What is too long for tests/all.sh: programs of the distribution (Slurm, HyperQueue, a browser), a build without features, one with all recipes of
-# docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed runs, and all mutants of the loom models. Prints what each step took.
+# What is too long for tests/all.sh: all ways of running for each case of the invariance tests, programs of the distribution (Slurm, HyperQueue, a
+# browser), a build without features, one with all recipes of docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed
+# runs, loom models with three preemptions and all of their mutants. Prints what each step took.
 # usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
+ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation -- invariance extremes; }
 without_features() { cargo clippy --workspace --quiet -- -D warnings; }
+loom() {
+    RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
+        cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
+}
 recipes() { WARPSHARD_ADDING=build cargo test --features "$features" --quiet --test adding; }
 # The seed is fixed, so that the same tree is judged alike every night; WARPSHARD_FUZZ_SEED chooses other mutations. A failure prints how to
 # repeat it.
@@ -16,6 +22,7 @@ fuzz() {
         cargo test --features "$features" --quiet --test fuzz
 }
 
+step "all ways of running" ways
 step "lint without features" without_features
 step "recipes of docs/adding.md" recipes
 step "optional features" env PYTHON="$python" bash tests/features.sh
@@ -26,6 +33,7 @@ step "a browser" bash tests/browser.sh
 step Perfetto env PYTHON="$python" bash tests/perfetto.sh
 step "killed runs" bash tests/kill.sh 100
 step fuzz fuzz
+step "loom models, three preemptions" loom
 step "loom mutants" bash sync/tests/mutants.sh
 finish
 echo "all passed"

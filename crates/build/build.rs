@@ -14,6 +14,8 @@ mod git;
 const RUN: &str = "warpshard-run";
 /// What chooses and compares runs, which no whole run depends on.
 const ABOVE: &[&str] = &["warpshard-sample"];
+/// The Python package, which stands above the program.
+const PYTHON: &str = "python";
 /// Folders of a package that are in no program.
 const NOT_BUILT: &[&str] = &["tests", "benches", "target"];
 
@@ -64,7 +66,7 @@ struct Package {
 fn members(root: &Path) -> BTreeMap<String, Package> {
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
     let list = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
-    list.split('"').skip(1).step_by(2).map(|folder| package(&root.join(folder))).collect()
+    list.split('"').skip(1).step_by(2).filter(|folder| *folder != PYTHON).map(|folder| package(&root.join(folder))).collect()
 }
 
 /// Reads the name and the dependencies of the package in a folder. The manifests of this workspace have one key per line and no inline sub-tables;

@@ -64,6 +64,7 @@ const FIXED: &[(&str, &[InFile])] = &[
     (
         "room for what each call gathers anew",
         &[
+            ("crates/gpu/src/cta/dispatch.rs", &["shown", "places"]),
             ("crates/mem/src/cache/prefetch/mod.rs", &["wanted"]),
             ("crates/mem/src/dram/control/seeing.rs", &["shown", "places"]),
             ("crates/noc/src/fifo.rs", &["asking"]),

@@ -6,11 +6,13 @@
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The folders of the repository that hold packages or are one. A folder may be missing.
 const PACKAGES: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "sync", "validate"];
 
 /// A source file.
+#[derive(Clone)]
 pub(crate) struct Source {
     /// Path from the repository's root, with forward slashes.
     pub(crate) path: String,
@@ -58,7 +60,10 @@ impl Source {
 
     /// The sources of all packages, without their tests, benches and build scripts.
     pub(crate) fn packages() -> Vec<Self> {
-        PACKAGES.iter().flat_map(|folder| Self::all(folder)).filter(|source| source.place().is_some()).collect()
+        // Most tests look at all of them.
+        static READ: LazyLock<Vec<Source>> =
+            LazyLock::new(|| PACKAGES.iter().flat_map(|folder| Source::all(folder)).filter(|source| source.place().is_some()).collect());
+        READ.clone()
     }
 
     /// All Rust files of the repository.

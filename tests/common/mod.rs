@@ -13,6 +13,11 @@ use warpshard::workload::{Part, Workload, mix};
 
 pub(crate) use shared::shared;
 
+/// Whether tests that have a short form run at length: `WARPSHARD_AT_LENGTH=1`, as in tests/nightly.sh.
+pub(crate) fn at_length() -> bool {
+    std::env::var("WARPSHARD_AT_LENGTH").is_ok_and(|value| value == "1")
+}
+
 /// A workload on a machine, perhaps with a controller.
 pub(crate) struct Case {
     pub(crate) name: String,

@@ -15,7 +15,9 @@ use crate::common::systems as small_systems;
 mod standard_set;
 mod systems;
 
-use crate::common::{Case, cases};
+use std::sync::LazyLock;
+
+use crate::common::{Case, at_length, cases};
 use files::{Files, run, run_stopped};
 use warpshard::chip::{RunOptions, ShardCut};
 use warpshard::engine::Scaling;
@@ -31,61 +33,71 @@ fn interval(case: &Case) -> RunOptions {
     RunOptions { interval: Some(1000), controllers: case.controllers(), ..RunOptions::default() }
 }
 
+/// The cases of [`cases`], each with the files of its run on one thread.
+fn cases_run() -> impl Iterator<Item = (Case, &'static Files)> {
+    static BASES: LazyLock<Vec<Files>> = LazyLock::new(|| cases().iter().map(|case| run(case, interval(case))).collect());
+    cases().into_iter().zip(&*BASES)
+}
+
+/// One of the `ways` for a case, another one for the next; all of them at length.
+fn in_rotation<T>(ways: &[T], case: usize) -> &[T] {
+    let one = case % ways.len();
+    if at_length() { ways } else { &ways[one..=one] }
+}
+
 #[test]
-fn threads_change_nothing() {
-    for case in cases() {
-        let base = run(&case, interval(&case));
-        for threads in [2, 3, 5, 8] {
-            same(&case, &base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
+fn threads_and_epochs_change_nothing() {
+    for (number, (case, base)) in cases_run().enumerate() {
+        // Each with each for the first case.
+        let (threads, epochs): (&[usize], &[u64]) = match number {
+            _ if at_length() => (&[1, 2, 3, 5, 8], &[1, 7]),
+            0 => (&[1, 2, 5], &[1, 7]),
+            _ => (&[5], in_rotation(&[7, 1], number)),
+        };
+        for (&threads, &epoch) in threads.iter().flat_map(|threads| epochs.iter().map(move |epoch| (threads, epoch))) {
+            let options = RunOptions { threads, epoch: Some(epoch), ..interval(&case) };
+            same(&case, base, options, &format!("{threads} threads and epochs of {epoch}"));
+        }
+        for &threads in in_rotation(&[2, 3, 5, 8], number) {
+            same(&case, base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
         }
     }
 }
 
 #[test]
 fn workers_that_leave_and_come_back_change_nothing() {
-    for (case, seed) in cases().into_iter().zip(1..) {
-        let base = run(&case, interval(&case));
-        for (threads, epoch) in [(2, None), (3, Some(7)), (8, None)] {
-            let options = RunOptions { threads, epoch, scaling: Scaling::Random(seed), ..interval(&case) };
-            same(&case, &base, options, &format!("a changing number of {threads} threads"));
-        }
-        same(&case, &base, RunOptions { threads: 2, scaling: Scaling::Adaptive, ..interval(&case) }, "as many threads as pay");
-    }
-}
-
-#[test]
-fn epochs_change_nothing() {
-    for case in cases() {
-        let base = run(&case, interval(&case));
-        for epoch in [1, 7] {
-            same(&case, &base, RunOptions { epoch: Some(epoch), threads: 2, ..interval(&case) }, &format!("epochs of {epoch}"));
+    for (number, (case, base)) in cases_run().enumerate() {
+        let seed = number as u64 + 1;
+        let random = Scaling::Random(seed);
+        let ways = [(3, Some(7), random), (2, None, random), (2, None, Scaling::Adaptive), (8, None, random)];
+        for &(threads, epoch, scaling) in in_rotation(&ways, number) {
+            let options = RunOptions { threads, epoch, scaling, ..interval(&case) };
+            same(&case, base, options, &format!("a changing number of {threads} threads, {scaling:?}"));
         }
     }
 }
 
 #[test]
 fn the_cut_into_shards_changes_nothing() {
-    for case in cases() {
-        let base = run(&case, interval(&case));
-        for cut in [ShardCut { sms: 4, partitions: 1 }, ShardCut { sms: 1, partitions: 3 }, ShardCut { sms: 4, partitions: 2 }] {
-            same(&case, &base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
+    for (number, (case, base)) in cases_run().enumerate() {
+        let cuts = [ShardCut { sms: 4, partitions: 1 }, ShardCut { sms: 1, partitions: 3 }, ShardCut { sms: 4, partitions: 2 }];
+        for &cut in in_rotation(&cuts, number) {
+            same(&case, base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
         }
     }
 }
 
 #[test]
 fn stepping_every_cycle_changes_nothing() {
-    for case in cases() {
-        let base = run(&case, interval(&case));
-        same(&case, &base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
+    for (case, base) in cases_run() {
+        same(&case, base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
     }
 }
 
 #[test]
 fn looking_at_intervals_changes_nothing_but_the_series() {
-    for case in cases().into_iter().filter(|case| case.policy.is_none()) {
+    for (case, looked) in cases_run().filter(|(case, _)| case.policy.is_none()) {
         let base = run(&case, RunOptions::default());
-        let looked = run(&case, interval(&case));
         assert_eq!(looked.stats, base.stats, "{}", case.name);
         assert!(base.intervals.lines().count() <= 1 && looked.intervals.lines().count() > 1, "{}", case.name);
     }
@@ -95,8 +107,9 @@ fn looking_at_intervals_changes_nothing_but_the_series() {
 fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
     let case = &cases()[0];
     let whole = run(case, RunOptions::default());
-    for step in 0..20 {
-        let limit = 1 + whole.cycles * step / 19 / 2 * 2;
+    let last = if at_length() { 19 } else { 5 };
+    for step in 0..=last {
+        let limit = 1 + whole.cycles * step / last / 2 * 2;
         let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..interval(case) };
         let base = run(case, limited(1, None));
         same(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));

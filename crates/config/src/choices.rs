@@ -281,6 +281,7 @@ choices! {
         Random = "random": "any, drawn by a keyed generator",
         Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
         Ship = "ship": "as srrip, and lines of instructions whose lines are seldom read again leave first (SHiP, Wu et al., MICRO 2011)",
+        TaDrrip = "ta-drrip": "as srrip, or with most lines leaving first, whichever of the two misses less for the kernel (TA-DRRIP, Jaleel et al., ISCA 2010)",
         Own = "own": "the policy of the calling program",
     }
 }
@@ -379,10 +380,30 @@ choices! {
 }
 
 choices! {
+    /// Which SM gets the next CTA.
+    CtaOrder {
+        Rotating = "rotating": "the SMs in turn, from the one served last",
+        Pairs = "pairs": "CTAs with neighbouring numbers go to one SM, two by two (Lee et al., HPCA 2014)",
+        Own = "own": "as the order of the calling program says",
+    }
+}
+
+choices! {
+    /// When a refresh of all banks that is due goes out.
+    RefreshWhen {
+        Due = "due": "at once",
+        Elastic = "elastic": "when no request is queued for its pseudo channel; at once where eight others were postponed (after Stuecheli et al., MICRO 2010)",
+        Own = "own": "when the policy of the calling program says so",
+    }
+}
+
+choices! {
     /// What happens to an open row.
     DramPage {
         Open = "open": "it stays open until another row of its bank is requested",
         Closed = "closed": "the last queued request for it closes it, with auto-precharge",
+        Predicted = "predicted": "the column command closes it, with auto-precharge, after which its last opening had no other (Awasthi et al., PACT 2011)",
+        Own = "own": "as the policy of the calling program says",
     }
 }
 
@@ -391,6 +412,7 @@ words!(PartitionHash {
     Xor = "xor": "exclusive or with the next bits up",
     Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
     Spread = "spread": "the same with equal shares for any number of slices; at powers of two it is ipoly",
+    Own = "own": "the hash of the calling program",
 });
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use warpshard_device::standard::{CommandBus, Organisation, Standard, StandardErr
 use warpshard_protocol::AddressMap;
 
 use super::choices::DramScheduler;
-pub use super::choices::{BankHash, DramPage, DramRefresh};
+pub use super::choices::{BankHash, DramPage, DramRefresh, RefreshWhen};
 
 /// A DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,6 +178,8 @@ pub struct DramControl {
     pub refresh: bool,
     /// Which banks a refresh takes.
     pub refresh_banks: DramRefresh,
+    /// When a refresh of all banks that is due goes out.
+    pub refresh_when: RefreshWhen,
     /// What the machine's own timing table has beyond GPGPU-Sim's.
     pub own: OwnTiming,
 }

@@ -2,16 +2,17 @@
 
 use warpshard_base::Frequency;
 use warpshard_device::standard::{Standard, StandardError};
-use warpshard_protocol::AddressMap;
-use warpshard_seam::Own;
+use warpshard_protocol::{AddressMap, PartitionHash};
+use warpshard_seam::{Own, OwnHash};
 
 pub use super::cache::Cache;
 pub use super::choices::{
-    Allocate, Allocation, Arbiter, Capability, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing,
-    Switch, SystemLoads, Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Allocation, Arbiter, Capability, CoreStyle, Crossbar, CtaOrder, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex,
+    Sharing, Switch, SystemLoads, Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
+use super::dram::{DramControl, DramPage, RefreshWhen};
 use super::seat::Seat;
 use super::system::System;
 use crate::MachineError;
@@ -78,9 +79,15 @@ impl Machine {
     /// The same machine with policies of the calling program, on every GPU.
     #[must_use]
     pub fn with_own(mut self, own: &Own) -> Self {
-        self.kinds.iter_mut().for_each(|kind| kind.machine.own = own.clone());
-        self.own = own.clone();
+        let machines = self.kinds.iter_mut().map(|kind| &mut kind.machine);
+        machines.for_each(|machine| machine.bring(own));
+        self.bring(own);
         self
+    }
+
+    fn bring(&mut self, own: &Own) {
+        self.own = own.clone();
+        self.mem.map.own_hash = own.address_hash.clone().filter(|_| self.mem.map.hash == PartitionHash::Own);
     }
 
     /// Whether the calling program brings a policy for each key that says `own`.
@@ -88,8 +95,9 @@ impl Machine {
     /// # Errors
     /// The first key for which it brings none, and what to do.
     pub fn check_own(&self) -> Result<(), MachineError> {
-        let Self { gpu: Gpu { sm, .. }, noc, mem, own, .. } = self;
+        let Self { gpu: Gpu { sm, dispatch, .. }, noc, mem, own, .. } = self;
         let l1 = sm.l1.cache.as_ref().map_or(Replacement::Lru, |cache| cache.replacement);
+        let control = |says: fn(&DramControl) -> bool| mem.dram.control.as_ref().is_some_and(says);
         let asked = [
             ("gpu.sm.l1.cache.replacement", l1 == Replacement::Own && own.replacement.is_none(), "with_replacement"),
             ("gpu.sm.order", sm.order == WarpOrder::Own && own.warp_order.is_none(), "with_warp_order"),
@@ -98,15 +106,36 @@ impl Machine {
             ("noc.topology", noc.topology == Topology::Own && own.topology.is_none(), "with_topology"),
             ("noc.arbiter", noc.mesh.is_none() && noc.arbiter == Arbiter::Own && own.arbiter.is_none(), "with_arbiter"),
             ("mem.dram.scheduler", mem.dram.scheduler == DramScheduler::Own && own.dram_order.is_none(), "with_dram_order"),
+            ("gpu.dispatch.cta_order", dispatch.cta_order == CtaOrder::Own && own.cta_order.is_none(), "with_cta_order"),
+            ("mem.map.hash", mem.map.hash == PartitionHash::Own && own.address_hash.is_none(), "with_address_hash"),
+            ("mem.dram.page", control(|control| control.page == DramPage::Own) && own.page_policy.is_none(), "with_page_policy"),
+            ("mem.dram.refresh_when", control(|control| control.refresh_when == RefreshWhen::Own) && own.refresh.is_none(), "with_refresh"),
             ("mem.llc.replacement", mem.llc.replacement == Replacement::Own && own.replacement.is_none(), "with_replacement"),
         ];
         match asked.into_iter().find(|(_, missing, _)| *missing) {
-            None => Ok(()),
+            None => self.check_own_hash(),
             Some((key, _, with)) => Err(MachineError::from(format!(
                 "`{key}` is \"own\", and the calling program brings no policy for it, expected one: choose another word, or give the catalogue one \
                  (`Catalogue::with_own`, `Own::{with}`)"
             ))),
         }
+    }
+
+    /// Whether the address hash of the calling program gives every address a location of its own.
+    fn check_own_hash(&self) -> Result<(), MachineError> {
+        let map = &self.mem.map;
+        let Some(OwnHash(hash)) = self.own.address_hash.as_ref().filter(|_| map.hash == PartitionHash::Own) else { return Ok(()) };
+        for part in [map.of_gpu(), map.of_cpu()] {
+            let slices = u64::from(part.partitions * part.slices_per_partition);
+            if let Some(above) = hash.breaks_at(slices) {
+                return Err(MachineError::from(format!(
+                    "the address hash `{}` gives two of {slices} slices the same number, or one beyond them, where the address bits above are {above:#x}, \
+                     expected each number once: correct `AddressHash::slice`",
+                    hash.name()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Each kind of GPU once: this machine first.
@@ -170,6 +199,8 @@ pub struct Dispatch {
     pub ahead: u32,
     /// The SMs in the order in which they are served; ascending where it is empty.
     pub order: Vec<u16>,
+    /// Which SM gets the next CTA.
+    pub cta_order: CtaOrder,
     /// Core cycles from the launch of a kernel (its predecessors in the stream having ended) to its first CTA's start.
     pub launch_latency: u64,
     /// Kernels that may run at once on the chip.

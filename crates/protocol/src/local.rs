@@ -145,7 +145,6 @@ mod tests {
         ) {
             let bank_mask = ((1u64 << banks) - 1) << 12 | 1 << 8;
             let map = AddressMap {
-                reserved: 0,
                 partitions,
                 slices_per_partition: 1 << slice_bits,
                 interleave_bit,
@@ -154,6 +153,7 @@ mod tests {
                 column_mask: 0x0eff,
                 hash: PartitionHash::Linear,
                 constant_bits,
+                ..AddressMap::default()
             };
             let local = LocalMap::new(&map);
             for addr in addrs.into_iter().map(Addr) {

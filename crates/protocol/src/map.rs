@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use warpshard_base::{Addr, SliceId};
+use warpshard_seam::OwnHash;
 
 use super::{HomeRule, Homes};
 
@@ -25,6 +26,8 @@ pub enum PartitionHash {
     /// Equal shares for any number of slices: with slices `odd << bits`, a multiplicative hash of the bits above is added to the slice number, by
     /// exclusive or to its low bits, modulo `odd` to the others. The same as `Ipoly` where `odd` is 1.
     Spread,
+    /// The hash of the calling program, [`AddressMap::own_hash`].
+    Own,
 }
 
 /// A place in a memory partition.
@@ -63,6 +66,8 @@ pub struct AddressMap {
     /// Bits of an address that are the same for all of the GPU's memory, as (lowest bit, how many), because pages of a system go to its GPUs
     /// in turn: they select nothing here. (0, 0) for none.
     pub constant_bits: (u8, u8),
+    /// The hash of the calling program, where `hash` asks for it.
+    pub own_hash: Option<OwnHash>,
 }
 
 /// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
@@ -70,7 +75,7 @@ pub struct AddressMap {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct NearSlices {
     #[state(fixed)]
-    map: AddressMap,
+    map: Box<AddressMap>,
     /// Addresses that are equal from this bit on have the same slice.
     shift: u32,
     chunk: u64,
@@ -182,7 +187,7 @@ impl NearSlices {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
         // The hash of the first addresses is 0.
-        Self { shift, chunk: 0, slice, mixed: 0, lookup: Hashed::new(&map).map_or(Lookup::Map, Lookup::Hashed), map }
+        Self { shift, chunk: 0, slice, mixed: 0, lookup: Hashed::new(&map).map_or(Lookup::Map, Lookup::Hashed), map: Box::new(map) }
     }
 
     /// A lookup that returns outputs towards the hub for addresses of other GPUs.
@@ -359,6 +364,10 @@ impl AddressMap {
         let plain = split.partition << slice_bits | lowest(split.rest, self.bank_mask, slice_bits);
         let above = split.rest >> self.interleave_bit;
         let slice = match self.hash {
+            PartitionHash::Own => {
+                let slices = u64::from(self.partitions) << slice_bits;
+                self.own_hash.as_ref().map_or(plain, |OwnHash(hash)| hash.slice(plain, above >> slice_bits, slices))
+            }
             PartitionHash::Linear => plain,
             PartitionHash::Xor => {
                 let mixed = split.partition ^ (above >> slice_bits) & (u64::from(self.partitions) - 1);
@@ -487,7 +496,6 @@ mod tests {
     /// `dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS`, the mapping of SM7_QV100.
     fn qv100() -> AddressMap {
         AddressMap {
-            reserved: 0,
             partitions: 32,
             slices_per_partition: 2,
             interleave_bit: 8,
@@ -495,7 +503,7 @@ mod tests {
             bank_mask: 0x7100,
             column_mask: 0x0eff,
             hash: PartitionHash::Ipoly,
-            constant_bits: (0, 0),
+            ..AddressMap::default()
         }
     }
 

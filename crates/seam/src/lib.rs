@@ -9,20 +9,28 @@
 #![forbid(unsafe_code)]
 
 mod arbiter;
+mod ctas;
 mod dram;
+mod hash;
 mod identity;
 mod own;
+mod page;
 mod prefetch;
+mod refresh;
 mod replacement;
 mod site;
 mod topology;
 mod warps;
 
 pub use arbiter::{Arbiter, Asking, BoxedArbiter, SwitchSite};
+pub use ctas::{BoxedCtaOrder, CtaOrder, CtaRoom, GridSite};
 pub use dram::{BoxedDramOrder, DramOrder, DramSite, Waiting};
+pub use hash::{AddressHash, OwnHash};
 pub use identity::Identity;
 pub use own::{Maker, Own, OwnTopology};
+pub use page::{BoxedPagePolicy, Column, Keep, PagePolicy};
 pub use prefetch::{Became, BoxedPrefetcher, Found, Prefetcher, Read};
+pub use refresh::{BoxedRefresh, Due, MOST_OWED, Refresh};
 pub use replacement::{Access, BoxedReplacement, Place, Replacement};
 pub use site::{CacheSite, Level};
 pub use topology::{End, Far, Grid, Link, Topology, Wiring, WiringError};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    Arbiter, BoxedArbiter, BoxedDramOrder, BoxedPrefetcher, BoxedReplacement, BoxedWarpOrder, CacheSite, DramOrder, DramSite, Prefetcher,
-    Replacement, SwitchSite, Topology, WarpOrder, WarpSite,
+    AddressHash, Arbiter, BoxedArbiter, BoxedCtaOrder, BoxedDramOrder, BoxedPagePolicy, BoxedPrefetcher, BoxedRefresh, BoxedReplacement,
+    BoxedWarpOrder, CacheSite, CtaOrder, DramOrder, DramSite, GridSite, OwnHash, PagePolicy, Prefetcher, Refresh, Replacement, SwitchSite,
+    Topology, WarpOrder, WarpSite,
 };
 
 /// Makes a policy for a site.
@@ -57,10 +58,18 @@ pub struct Own {
     pub prefetcher: Option<Maker<CacheSite, BoxedPrefetcher>>,
     /// For `mem.dram.scheduler`.
     pub dram_order: Option<Maker<DramSite, BoxedDramOrder>>,
+    /// For `mem.dram.page`.
+    pub page_policy: Option<Maker<DramSite, BoxedPagePolicy>>,
+    /// For `mem.dram.refresh_when`.
+    pub refresh: Option<Maker<DramSite, BoxedRefresh>>,
     /// For `noc.topology`.
     pub topology: Option<OwnTopology>,
     /// For `noc.arbiter`.
     pub arbiter: Option<Maker<SwitchSite, BoxedArbiter>>,
+    /// For `gpu.dispatch.cta_order`.
+    pub cta_order: Option<Maker<GridSite, BoxedCtaOrder>>,
+    /// For `mem.map.hash`.
+    pub address_hash: Option<OwnHash>,
     /// For `gpu.sm.order`.
     pub warp_order: Option<Maker<WarpSite, BoxedWarpOrder>>,
 }
@@ -90,12 +99,31 @@ impl Own {
         with_dram_order, dram_order, DramSite, DramOrder, BoxedDramOrder
     }
     with! {
+        /// The same with a page policy, made for each channel.
+        with_page_policy, page_policy, DramSite, PagePolicy, BoxedPagePolicy
+    }
+    with! {
+        /// The same with a refresh policy, made for each channel.
+        with_refresh, refresh, DramSite, Refresh, BoxedRefresh
+    }
+    with! {
         /// The same with an arbiter, made for each of the two crossbars.
         with_arbiter, arbiter, SwitchSite, Arbiter, BoxedArbiter
     }
     with! {
         /// The same with an order of warps, made for each warp scheduler.
         with_warp_order, warp_order, WarpSite, WarpOrder, BoxedWarpOrder
+    }
+
+    with! {
+        /// The same with an order of CTAs, made for each grid scheduler.
+        with_cta_order, cta_order, GridSite, CtaOrder, BoxedCtaOrder
+    }
+
+    /// The same with an address hash.
+    #[must_use]
+    pub fn with_address_hash(self, hash: impl AddressHash + 'static) -> Self {
+        Self { address_hash: Some(OwnHash(Arc::new(hash))), ..self }
     }
 
     /// The same with a topology.

@@ -92,3 +92,40 @@ fn the_state_of_a_policy_is_loaded_into_that_policy_alone() {
     let problem = other.load(&mut Reader::new(&bytes(&saved))).unwrap_err();
     assert!(problem.to_string().contains("`least`, and this run has `other`"), "{problem}");
 }
+
+/// The bits above are added to the slice.
+#[derive(Debug)]
+struct Added;
+
+impl AddressHash for Added {
+    fn name(&self) -> &str {
+        "added"
+    }
+
+    fn slice(&self, plain: u64, above: u64, slices: u64) -> u64 {
+        (plain + above % slices) % slices
+    }
+}
+
+/// Slices of every second stretch are folded into half of them.
+#[derive(Debug)]
+struct Folded;
+
+impl AddressHash for Folded {
+    fn name(&self) -> &str {
+        "folded"
+    }
+
+    fn slice(&self, plain: u64, above: u64, slices: u64) -> u64 {
+        if above % 2 == 1 { plain % (slices / 2) } else { plain }
+    }
+}
+
+#[test]
+fn a_hash_that_gives_two_slices_one_number_is_found() {
+    assert_eq!([6, 32, 96].map(|slices| Added.breaks_at(slices)), [None; 3]);
+    assert_eq!(Folded.breaks_at(32), Some(1));
+    // Strides over all slices reach one of them by their bits alone, and all with the bits above.
+    let reached: std::collections::BTreeSet<u64> = (0..32).map(|above| Added.slice(0, above, 32)).collect();
+    assert_eq!(reached.len(), 32);
+}

@@ -133,14 +133,17 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
         }
         Data::Union(_) => return Err(syn::Error::new(name.span(), "a union has no state that can be told")),
     };
+    // Inlined, the code of a whole machine would be compiled in the package that puts its parts together, and again in that package's tests.
+    let is_small = all_fixed || matches!(&input.data, Data::Struct(data) if data.fields.len() <= 2);
+    let inline = is_small.then(|| quote!(#[inline]));
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::warpshard_state::State for #name #arguments #conditions {
-            #[inline]
+            #inline
             fn save(&self, to: &mut ::warpshard_state::Writer) { #save }
-            #[inline]
+            #inline
             fn load(&mut self, from: &mut ::warpshard_state::Reader<'_>) -> Result<(), ::warpshard_state::StateError> { #load }
-            #[inline]
+            #inline
             fn read(from: &mut ::warpshard_state::Reader<'_>) -> Result<Self, ::warpshard_state::StateError> { #read }
         }
     })

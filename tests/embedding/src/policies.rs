@@ -1,9 +1,10 @@
 //! A policy for each seam of the models, as small as it can be and with state of its own.
 
-use warpshard::base::{Addr, Cycle, PortId};
+use warpshard::base::{Addr, Cycle, PortId, SmId};
 use warpshard::seam::{
-    Access, Arbiter, Asking, Became, CacheSite, DramOrder, DramSite, End, Found, Grid, Link, Own, Place, Prefetcher, Read, Replacement,
-    Rng, SwitchSite, Topology, Waiting, WarpOrder, WarpSite, Warps, Wiring, WiringError,
+    Access, AddressHash, Arbiter, Asking, Became, CacheSite, Column, CtaOrder, CtaRoom, DramOrder, DramSite, Due, End, Found, Grid,
+    GridSite, Keep, Link, Own, PagePolicy, Place, Prefetcher, Read, Refresh, Replacement, Rng, SwitchSite, Topology, Waiting, WarpOrder,
+    WarpSite, Warps, Wiring, WiringError,
 };
 
 /// Replacement: the line used last makes room, and once in a while any other.
@@ -109,6 +110,50 @@ impl DramOrder for InTurn {
     }
 }
 
+/// Pages: four column commands, or a while without one, close a row (after Kaseridis, Stuecheli and John, "Minimalist Open-page", MICRO 2011).
+#[derive(Clone, Debug, warpshard_state::State)]
+struct FewHits {
+    opened: u64,
+}
+
+impl PagePolicy for FewHits {
+    fn name(&self) -> &str {
+        "few-hits"
+    }
+
+    fn opened(&mut self, _: u8, _: u32) {
+        self.opened += 1;
+    }
+
+    fn column(&mut self, command: &Column) -> Keep {
+        match (command.columns, self.opened % 8) {
+            (4.., _) => Keep::Close,
+            (_, 0) => Keep::Open,
+            _ => Keep::For(50),
+        }
+    }
+}
+
+/// Refreshes: three of them at once.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Threes {
+    left: u32,
+}
+
+impl Refresh for Threes {
+    fn name(&self) -> &str {
+        "threes"
+    }
+
+    fn starts(&self, due: &Due) -> bool {
+        due.owed > self.left
+    }
+
+    fn refreshed(&mut self, due: &Due) {
+        self.left = if due.owed == 0 { 2 } else { 0 };
+    }
+}
+
 /// A topology: one line of routers through all places, row by row.
 #[derive(Debug)]
 struct OneLine;
@@ -166,13 +211,56 @@ impl WarpOrder for Fewest {
     }
 }
 
+/// CTAs: the SM that got its last one longest ago.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct LongestAgo {
+    /// The SMs, the one served longest ago first.
+    order: Vec<SmId>,
+}
+
+impl CtaOrder for LongestAgo {
+    fn name(&self) -> &str {
+        "longest-ago"
+    }
+
+    fn choose(&self, _: Cycle, rooms: &[CtaRoom]) -> Option<usize> {
+        // One SM keeps a place free.
+        let place = |room: &CtaRoom| self.order.iter().position(|sm| *sm == room.sm);
+        let open = rooms.iter().enumerate().filter(|(_, room)| room.sm.0 != 0 || room.bound == 0);
+        open.min_by_key(|(_, room)| place(room)).map(|(at, _)| at)
+    }
+
+    fn bound(&mut self, _: Cycle, room: &CtaRoom) {
+        self.order.retain(|sm| *sm != room.sm);
+        self.order.push(room.sm);
+    }
+}
+
+/// Addresses: the bits above turn the slices.
+#[derive(Debug)]
+struct Turned;
+
+impl AddressHash for Turned {
+    fn name(&self) -> &str {
+        "turned"
+    }
+
+    fn slice(&self, plain: u64, above: u64, slices: u64) -> u64 {
+        (plain + above % slices) % slices
+    }
+}
+
 /// All of them.
 pub(crate) fn own() -> Own {
     Own::default()
         .with_replacement(MostRecent::new)
         .with_prefetcher(|site: &CacheSite| Following { most: site.degree.into(), degree: 1 })
         .with_dram_order(|_: &DramSite| InTurn { last: PortId(0) })
+        .with_page_policy(|_: &DramSite| FewHits { opened: 0 })
+        .with_refresh(|_: &DramSite| Threes { left: 2 })
         .with_topology(OneLine)
+        .with_cta_order(|site: &GridSite| LongestAgo { order: (0..site.sms as u16).map(SmId).collect() })
+        .with_address_hash(Turned)
         .with_arbiter(|site: &SwitchSite| LeastServed { inputs: site.inputs, served: vec![0; site.inputs * site.outputs] })
         .with_warp_order(|_: &WarpSite| Fewest { issues: vec![0; 64] })
 }

@@ -13,7 +13,7 @@ use warpshard::workload::{Workload, mix};
 use super::files::{Files, files, run};
 use super::ranks::in_ranks;
 use super::{hetero, interval, sharing, systems};
-use crate::common::{Case, TILES, built_in, cases, machine, shared};
+use crate::common::{Case, TILES, at_length, built_in, cases, machine, shared};
 
 /// What a run kept: cycles and states.
 type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
@@ -44,7 +44,8 @@ pub(super) fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Ca
     let case = fresh();
     let base = run(&case, options(&case));
     let mut random = Rng::keyed(seed, &[]);
-    for round in 0..2 {
+    let rounds = if at_length() { 0..2 } else { seed as usize % 2..seed as usize % 2 + 1 };
+    for round in rounds {
         let cycles = (1 + random.below(base.counted_until.max(2) - 1)).max(base.counted_until / 4);
         let (checkpoints, kept) = every(cycles);
         let through = fresh();

@@ -6,6 +6,7 @@ use warpshard::chip::RunOptions;
 use warpshard::control::Controller;
 
 use super::files::{Files, run};
+use super::in_rotation;
 use crate::common::{Case, built_in, machine};
 
 /// Controllers of a run, by name, with their tables.
@@ -45,15 +46,15 @@ fn total(files: &Files, kind: &str, name: &str) -> u64 {
 #[test]
 fn cores_that_are_turned_off_change_nothing_over_threads_epochs_and_intervals() {
     let case = case();
-    for policies in SEARCHES {
+    for (number, policies) in SEARCHES.into_iter().enumerate() {
         let base = files(&case, policies, RunOptions::default());
         assert!(total(&base, "sm", "gated_cycles") > 10_000, "{policies:?}: no core was turned off");
         assert!(total(&base, "sm", "paused_cycles") > 0, "{policies:?}");
-        for interval in [997, 4096] {
+        for &interval in in_rotation(&[997, 4096], number) {
             let looked = files(&case, policies, RunOptions { interval: Some(interval), ..RunOptions::default() });
             let of_interval = format!("{policies:?} with intervals of {interval}");
             assert_eq!((&looked.stats, &looked.timeline), (&base.stats, &base.timeline), "{of_interval}");
-            for (threads, epoch, skip) in [(2, None, true), (3, Some(8), true), (1, Some(5), false)] {
+            for &(threads, epoch, skip) in in_rotation(&[(2, None, true), (3, Some(8), true), (1, Some(5), false)], number) {
                 let other = files(&case, policies, RunOptions { threads, epoch, skip, interval: Some(interval), ..RunOptions::default() });
                 assert_eq!(other, looked, "{of_interval}, {threads} threads, epochs of {epoch:?}");
             }

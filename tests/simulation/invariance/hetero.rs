@@ -9,6 +9,7 @@ use warpshard::stats::{EndedBy, Outcome};
 use warpshard::workload::Workload;
 
 use super::files::{Files, run};
+use super::in_rotation;
 use crate::common::{Case, built_in, machine};
 
 fn load(names: &[&str], end: CpuEnd) -> CpuLoad {
@@ -49,9 +50,10 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
 
 #[test]
 fn the_way_of_running_changes_nothing() {
-    for (case, end) in [(small(), CpuEnd::Both), (small(), CpuEnd::Cpu), (small_gddr5(), CpuEnd::Cpu)] {
+    let cases = [(small(), CpuEnd::Both), (small(), CpuEnd::Cpu), (small_gddr5(), CpuEnd::Cpu)];
+    for (number, (case, end)) in cases.into_iter().enumerate() {
         let base = run(&case, options(end));
-        for threads in [2, 3, 5] {
+        for &threads in in_rotation(&[2, 3, 5], number) {
             same(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
         }
         let changing = RunOptions { threads: 5, scaling: Scaling::Random(3), ..options(end) };
@@ -67,14 +69,14 @@ fn the_way_of_running_changes_nothing() {
 fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_running() {
     let congestion = "high = 0.02\nlow = 0.01\ninterval = 256";
     let throttled = [("gpu.dispatch.launch_latency", "200"), ("gpu.sm.ccws.enabled", "true")];
-    for policy in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")] {
+    for (number, policy) in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")].into_iter().enumerate() {
         // DYNCTA is the baseline that limits CTAs; with it the SMs throttle loads.
         let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small().machine };
         let case = Case { policy: Some(policy), machine, ..small() };
         let with = |options| RunOptions { controllers: case.controllers(), ..options };
         let base = run(&case, with(options(CpuEnd::Both)));
         assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);
-        for (threads, epoch, skip) in [(2, None, true), (3, Some(7), true), (2, None, false)] {
+        for &(threads, epoch, skip) in in_rotation(&[(2, None, true), (3, Some(7), true), (2, None, false)], number) {
             let other = run(&case, with(RunOptions { threads, epoch, skip, ..options(CpuEnd::Both) }));
             same(&base, &other, &format!("{}, {threads} threads", policy.0));
             assert_eq!(other.timeline, base.timeline, "timeline.csv of {}", policy.0);

@@ -8,7 +8,7 @@ use warpshard::config::{Machine, Override};
 
 use super::checkpoints::stopped_and_resumed;
 use super::files::run;
-use super::{interval, same};
+use super::{in_rotation, interval, same};
 use crate::common::{Case, built_in};
 
 #[path = "../../embedding/src/policies.rs"]
@@ -40,8 +40,13 @@ const COMMANDS: Settings = &[
 const POLICIES: &[(Settings, Settings)] = &[
     (SMALL_L1, &[("gpu.sm.l1.cache.replacement", "ship")]),
     (&[], &[("mem.llc.replacement", "ship")]),
+    (&[], &[("mem.llc.replacement", "ta-drrip")]),
     (&[], &[("mem.dram.scheduler", "par-bs")]),
     (COMMANDS, &[("mem.dram.scheduler", "par-bs")]),
+    (COMMANDS, &[("mem.dram.page", "predicted")]),
+    (COMMANDS, &[("mem.dram.refresh_when", "elastic")]),
+    (COMMANDS, &[("mem.dram.page", "own")]),
+    (COMMANDS, &[("mem.dram.refresh_when", "own")]),
     (&[], &[("gpu.sm.l1.prefetch", "ghb"), ("gpu.sm.l1.prefetch_degree", "2")]),
     (&[], &[("mem.llc.prefetch", "ghb"), ("mem.llc.prefetch_degree", "2")]),
     (&[], &[("mem.llc.prefetch", "next-line")]),
@@ -56,6 +61,9 @@ const POLICIES: &[(Settings, Settings)] = &[
     (&[], &[("noc.arbiter", "own")]),
     (MESH, &[("noc.topology", "own")]),
     (&[], &[("gpu.sm.order", "own")]),
+    (&[], &[("gpu.dispatch.cta_order", "pairs")]),
+    (&[], &[("gpu.dispatch.cta_order", "own")]),
+    (&[], &[("mem.map.hash", "own")]),
 ];
 
 fn machine(settings: &[&[(&str, &str)]]) -> Machine {
@@ -87,7 +95,7 @@ fn policies_that_are_no_default_change_results_and_no_way_of_running_does() {
         };
         let case = fresh();
         let base = run(&case, interval(&case));
-        for (threads, epoch) in [(2, Some(1)), (5, Some(7))] {
+        for &(threads, epoch) in in_rotation(&[(2, Some(1)), (5, Some(7))], seed as usize / 2) {
             same(&case, &base, RunOptions { threads, epoch, ..interval(&case) }, &format!("{threads} threads and epochs of {epoch:?}"));
         }
         same(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");

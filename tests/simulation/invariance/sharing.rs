@@ -12,6 +12,7 @@ use warpshard::{
 };
 
 use super::files::{Files, run};
+use super::in_rotation;
 use crate::common::{Case, built_in, machine};
 
 pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
@@ -154,7 +155,7 @@ fn the_way_of_running_changes_nothing_for_applications_that_share_the_gpu() {
             );
             let taken = counted(&base, "ctas_switched") + counted(&base, "ctas_flushed");
             assert_eq!(how.is_some(), taken > 0, "{mode}, {how:?}");
-            for (threads, epoch, skip) in [(3, Some(8), true), (1, Some(5), false)] {
+            for &(threads, epoch, skip) in in_rotation(&[(3, Some(8), true), (1, Some(5), false)], seed) {
                 let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
                 let other = shuffled(&case, seed as u64, how, options);
                 assert_eq!(other, base, "{mode}, {how:?}, {threads} threads, epochs of {epoch:?}");
@@ -220,9 +221,9 @@ fn kernel_management_decides_the_same_however_the_run_is_stepped() {
 
 #[test]
 fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_allocated_by_ranges() {
-    for (switch, share, under_way) in
-        [("time", "true", "awaited"), ("traffic", "false", "awaited"), ("time", "true", "squashed"), ("traffic", "true", "squashed")]
-    {
+    let machines =
+        [("time", "true", "awaited"), ("traffic", "false", "awaited"), ("time", "true", "squashed"), ("traffic", "true", "squashed")];
+    for (number, (switch, share, under_way)) in machines.into_iter().enumerate() {
         let settings = [
             ("gpu.sm.allocation", "ranges"),
             ("gpu.dispatch.share_sm", share),
@@ -238,7 +239,7 @@ fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_
         let base = picked(RunOptions { interval: Some(1000), ..RunOptions::default() });
         assert!(counted(&base, "ctas_switched") > 0 && counted(&base, "ctas_flushed") > 0 && counted(&base, "ctas_returned") > 0);
         assert_eq!(counted(&base, "replayed_warp_instructions") > 0, under_way == "squashed");
-        for (threads, epoch, skip) in [(3, Some(8), true), (2, None, true), (1, Some(5), false)] {
+        for &(threads, epoch, skip) in in_rotation(&[(3, Some(8), true), (2, None, true), (1, Some(5), false)], number) {
             let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
             assert_eq!(picked(options), base, "{switch}, {under_way}, {threads} threads, epochs of {epoch:?}");
         }

@@ -8,7 +8,7 @@ use warpshard::workload::Workload;
 
 use super::files::{Files, run};
 use super::small_systems::{OTHER, in_turn, system};
-use super::{interval, same};
+use super::{in_rotation, interval, same};
 use crate::common::{Case, built_in};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -57,13 +57,14 @@ fn base(case: &Case) -> Files {
 
 #[test]
 fn threads_epochs_shards_and_skipping_change_nothing_in_systems() {
-    for case in cases() {
+    for (number, case) in cases().into_iter().enumerate() {
         let base = base(&case);
-        for (threads, epoch, cut) in [
+        let ways = [
             (2, None, ShardCut::default()),
             (3, Some(1), ShardCut { sms: 4, partitions: 2 }),
             (5, Some(7), ShardCut { sms: 2, partitions: 1 }),
-        ] {
+        ];
+        for &(threads, epoch, cut) in in_rotation(&ways, number) {
             let options = RunOptions { threads, epoch, cut, ..interval(&case) };
             same(&case, &base, options, &format!("{threads} threads, epochs of {epoch:?}, {cut:?}"));
         }

@@ -2,7 +2,7 @@
 
 use warpshard_device::mapping::Mapping;
 
-use super::super::dram::{DramControl, DramRefresh};
+use super::super::dram::{DramControl, DramRefresh, RefreshWhen};
 use super::super::machine::{Dram, DramScheduler, Machine};
 use super::checker::Checker;
 
@@ -92,6 +92,12 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
         &["mem.dram.refresh_banks", "mem.dram.standard"],
         || "`mem.dram.refresh_banks` is \"single\", but the device has no refresh of one bank".to_owned(),
         || "mem.dram.refresh_banks = \"all\", or mem.dram.standard = \"hbm3-5600\", whose table has tRFCpb".to_owned(),
+    );
+    checker.require(
+        control.refresh_when == RefreshWhen::Due || control.refresh_banks == DramRefresh::All,
+        &["mem.dram.refresh_when", "mem.dram.refresh_banks"],
+        || "`mem.dram.refresh_when` postpones refreshes of all banks, and `mem.dram.refresh_banks` is \"single\"".to_owned(),
+        || "mem.dram.refresh_when = \"due\", or mem.dram.refresh_banks = \"all\"".to_owned(),
     );
     if let Some(standard) = control.standard {
         let fits = standard.at(clock).is_ok();

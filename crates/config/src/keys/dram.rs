@@ -3,7 +3,7 @@
 use warpshard_device::standard::{STANDARDS, Standard};
 
 use super::super::choices::Words;
-use super::super::dram::{BankHash, DramControl, DramPage, DramRefresh};
+use super::super::dram::{BankHash, DramControl, DramPage, DramRefresh, RefreshWhen};
 use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
 use super::declaration::{Field, Key, key};
@@ -116,6 +116,7 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_dram_return_queue_size"),
     control_key!("refresh", Kind::Flag, "Whether the banks are refreshed.", refresh).default("true"),
     control_key!("refresh_banks", Kind::Choice(DramRefresh::WORDS), "Which banks a refresh takes.", refresh_banks).default("\"all\""),
+    control_key!("refresh_when", Kind::Choice(RefreshWhen::WORDS), "When a refresh of all banks that is due goes out.", refresh_when).default("\"due\""),
     device_key!("banks", Kind::Count(1, 64), "Banks of a channel.", "-gpgpu_dram_timing_opt, nbk", banks),
     device_key!("bank_groups", Kind::Count(1, 16), "Bank groups; 1 where the device has none.", "-gpgpu_dram_timing_opt, nbkgrp", bank_groups),
     key!("mem.dram.group_low_bits", Kind::Flag, "Whether neighbouring bank numbers lie in different groups.", |m| m.mem.dram.group_low_bits)

@@ -1,7 +1,7 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
 use super::super::choices::Words;
-use super::super::machine::{Capability, Sharing, Switch, UnderWay};
+use super::super::machine::{Capability, CtaOrder, Sharing, Switch, UnderWay};
 use super::super::value::Kind;
 use super::declaration::{Field, Key, key};
 
@@ -37,6 +37,8 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.gpu.dispatch.order
     )
     .default("[]"),
+    key!("gpu.dispatch.cta_order", Kind::Choice(CtaOrder::WORDS), "Which SM gets the next CTA.", |m| m.gpu.dispatch.cta_order)
+        .default("\"rotating\""),
     key!(
         "gpu.dispatch.launch_latency",
         Kind::Cycles("core", 0, 1 << 30),

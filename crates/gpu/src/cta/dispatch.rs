@@ -15,6 +15,7 @@
 
 use warpshard_base::{AppId, CtaIndex, Cycle, KernelIndex, SmId};
 use warpshard_config::machine::{self, Sharing};
+use warpshard_seam::{BoxedCtaOrder, CtaRoom};
 
 use super::capacity::{Capacity, Resources};
 use super::shares::{NO_SHARE, Shares};
@@ -76,6 +77,19 @@ pub(super) struct Dispatch {
     /// The maxima of interleaved kernels, where kernels are interleaved.
     shares: Option<Shares>,
     capacity: Capacity,
+    /// The order of CTAs, where it is a trait object.
+    seeing: Option<Box<Seeing>>,
+}
+
+/// An order that is a trait object, and what it is shown.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Seeing {
+    order: BoxedCtaOrder,
+    #[state(fixed)]
+    shown: Vec<CtaRoom>,
+    /// The place and the slot of each.
+    #[state(fixed)]
+    places: Vec<(usize, usize)>,
 }
 
 impl Dispatch {
@@ -95,7 +109,24 @@ impl Dispatch {
         let mut places = vec![0; sms];
         order.iter().enumerate().for_each(|(place, sm)| places[sm.index()] = place as u16);
         let places = places.into();
-        Self { rooms: rooms.into(), candidates, order, places, last_place: sms - 1, ahead: spec.ahead, share_sm, shares, capacity }
+        Self {
+            rooms: rooms.into(),
+            candidates,
+            order,
+            places,
+            last_place: sms - 1,
+            ahead: spec.ahead,
+            share_sm,
+            shares,
+            capacity,
+            seeing: None,
+        }
+    }
+
+    /// The same with an order of CTAs that is a trait object, where there is one.
+    pub(super) fn with_order(self, order: Option<BoxedCtaOrder>) -> Self {
+        let seeing = order.map(|order| Box::new(Seeing { order, shown: Vec::new(), places: Vec::new() }));
+        Self { seeing, ..self }
     }
 
     /// CTAs of each kernel that fit on an SM.
@@ -185,8 +216,15 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Binds at most one CTA to each candidate, in rotating order.
+    /// Binds at most one CTA to each candidate, in rotating order or that of a policy.
     pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
+        if let Some(mut seeing) = self.seeing.take() {
+            self.bind_seen(&mut seeing, streams, now, give);
+            self.seeing = Some(seeing);
+            streams.end_round();
+            self.drop_idle_candidates(streams, now);
+            return;
+        }
         let first = (self.last_place + 1) % self.rooms.len();
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
@@ -199,6 +237,35 @@ impl Dispatch {
         }
         streams.end_round();
         self.drop_idle_candidates(streams, now);
+    }
+
+    /// Binds CTAs to the candidates that a policy chooses, one after the other.
+    fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
+        let mut given = SmSet::new(self.rooms.len());
+        loop {
+            seeing.shown.clear();
+            seeing.places.clear();
+            for sm in (0..self.rooms.len()).filter(|sm| !given.contains(*sm)) {
+                let place = self.place(SmId(sm as u16));
+                if let Some(slot) = self.candidates.contains(place).then(|| self.choice(sm, streams, now)).flatten()
+                    && let Some((kernel, cta)) = streams.next_cta(slot)
+                {
+                    seeing.places.push((place, slot));
+                    seeing.shown.push(CtaRoom { sm: SmId(sm as u16), kernel, cta, bound: self.rooms[sm].bound });
+                }
+            }
+            if seeing.shown.is_empty() {
+                return;
+            }
+            let Some(at) = seeing.order.0.choose(now, &seeing.shown) else { return };
+            let name = seeing.order.0.name();
+            let Some((room, (place, slot))) = seeing.shown.get(at).zip(seeing.places.get(at)) else {
+                panic!("the order of CTAs `{name}` chose number {at} of {} SMs", seeing.shown.len());
+            };
+            given.insert(room.sm.index());
+            give(self.give(*place, *slot, streams, now));
+            seeing.order.0.bound(now, room);
+        }
     }
 
     fn give(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
@@ -304,6 +371,11 @@ impl SmSet {
     #[inline]
     fn remove(&mut self, sm: usize) {
         self.words[sm / 64] &= !(1 << (sm % 64));
+    }
+
+    #[inline]
+    fn contains(&self, sm: usize) -> bool {
+        self.words[sm / 64] >> (sm % 64) & 1 != 0
     }
 
     fn fill(&mut self) {

@@ -14,6 +14,7 @@ mod capacity;
 mod counters;
 mod dispatch;
 mod inbox;
+mod order;
 mod records;
 mod shares;
 mod streams;
@@ -29,6 +30,7 @@ use warpshard_base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::{self, Machine};
 use warpshard_engine::{Unit, Work};
 use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Signal, Warm, WarpContext};
+use warpshard_seam::GridSite;
 use warpshard_stats::{CounterVisitor, KernelStats};
 use warpshard_workload::{Application, Command, Workload};
 
@@ -166,7 +168,9 @@ impl Grid {
     pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
         assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
         let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
-        Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports)
+        let order = order::ordered(spec.gpu.dispatch.cta_order, &GridSite { sms: spec.gpu.sms as usize }, &spec.own);
+        let grid = Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports);
+        Self { dispatch: grid.dispatch.with_order(order), ..grid }
     }
 
     fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {

@@ -410,6 +410,13 @@ impl Streams {
         CtaIndex(slot.next - 1)
     }
 
+    /// The kernel in a slot, and the CTA that [`Streams::take_cta`] would take.
+    pub(super) fn next_cta(&self, index: usize) -> Option<(KernelIndex, CtaIndex)> {
+        let slot = self.slot(index)?;
+        let returned = self.returned.get(&slot.kernel).filter(|_| slot.returned > 0).and_then(BTreeSet::first);
+        Some((slot.kernel, returned.copied().unwrap_or(CtaIndex(slot.next))))
+    }
+
     /// Ends a round of bindings.
     #[inline]
     pub(super) fn end_round(&mut self) {

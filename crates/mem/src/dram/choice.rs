@@ -11,9 +11,9 @@ use warpshard_stats::activity::Log;
 use warpshard_stats::{CounterInfo, Counters as _, Latencies};
 
 use super::command_channel::CommandChannel;
-use super::control::{BankCounters, Issued};
+use super::control::{BankCounters, Brought, Issued};
 use super::simple_channel::SimpleChannel;
-use super::{DramCounters, Request, Worked, order};
+use super::{DramCounters, Request, Worked};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -39,16 +39,16 @@ impl Channel {
     /// # Panics
     /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
     pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId, own: &Own) -> Self {
-        let order = |banks, queue| order::seeing_queue(mem.dram.scheduler, &DramSite::new(partition.0, banks, queue), own);
+        let brought = |banks, queue| Brought::of(mem, &DramSite::new(partition.0, banks, queue), own);
         if mem.dram.control.is_some() {
-            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition, order)));
+            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition, brought)));
         }
         assert!(
             1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
             "{partition}: the address mapping tells more banks apart than the {} there are",
             mem.dram.banks
         );
-        Self::Simple(Box::new(SimpleChannel::with_order(&mem.dram, order(mem.dram.banks, mem.dram.queue))))
+        Self::Simple(Box::new(SimpleChannel::with_order(&mem.dram, brought(mem.dram.banks, mem.dram.queue).order)))
     }
 
     /// Requests that wait for commands when its queues are full.

@@ -13,11 +13,10 @@ use warpshard_base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYT
 use warpshard_config::dram::{BankHash, DramControl};
 use warpshard_config::machine::{DramScheduler, Mem};
 use warpshard_protocol::AddressMap;
-use warpshard_seam::BoxedDramOrder;
 use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
-use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Policy};
+use super::control::{Access, BankCounters, Brought, ControlCounters, Controller, Drain, Issued, Policy};
 use super::mapping::{Mapping, Place};
 use super::{Request, RequestKind, order};
 
@@ -73,7 +72,7 @@ impl CommandChannel {
     /// # Panics
     /// When the memory has no command-level controller, or its device or mapping is impossible: what the checks of machines
     /// refuse.
-    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, order: impl FnOnce(u32, u32) -> Option<BoxedDramOrder>) -> Self {
+    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, brought: impl FnOnce(u32, u32) -> Brought) -> Self {
         let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
@@ -83,10 +82,10 @@ impl CommandChannel {
         // A place in DRAM is given back with its answer, so that this many requests are under way at once.
         let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;
         Self {
-            controller: Controller::with_order(
+            controller: Controller::with_policies(
                 &standard,
                 policy(mem.dram.scheduler, control),
-                order(standard.organisation.all_banks(), queue),
+                brought(standard.organisation.all_banks(), queue),
             ),
             map: mem.map.of_partition(u32::from(partition.0)),
             mapping,

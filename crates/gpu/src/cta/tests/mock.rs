@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use warpshard_config::machine::{Dispatch, Sharing, Switch, UnderWay};
+use warpshard_config::machine::{CtaOrder, Dispatch, Sharing, Switch, UnderWay};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 use warpshard_state::{Reader, StateError, Writer};
@@ -85,6 +85,7 @@ pub(super) fn spec() -> Dispatch {
         latency: 5,
         ahead: 1,
         order: Vec::new(),
+        cta_order: CtaOrder::Rotating,
         launch_latency: 20,
         max_kernels: 8,
         share_sm: false,

@@ -13,6 +13,7 @@ mod other;
 mod random;
 mod ship;
 mod srrip;
+mod ta_drrip;
 #[cfg(test)]
 mod tests;
 
@@ -123,7 +124,7 @@ macro_rules! policies {
             fn new(policy: Replacement, sets: u32, ways: u32) -> Self {
                 match policy {
                     Replacement::Lru => unreachable!("LRU is no policy with state of its own"),
-                    Replacement::Ship | Replacement::Own => unreachable!("a policy that sees requests is made with its site"),
+                    Replacement::Ship | Replacement::TaDrrip | Replacement::Own => unreachable!("a policy that sees requests is made with its site"),
                     $(Replacement::$word => Self::$word(<$policy>::new(sets, ways)),)+
                 }
             }
@@ -144,6 +145,7 @@ policies! {
 pub(super) fn seeing_requests(policy: Replacement, site: &CacheSite, own: &Own) -> Option<BoxedReplacement> {
     match policy {
         Replacement::Ship => Some(BoxedReplacement(Box::new(ship::Ship::new(site)))),
+        Replacement::TaDrrip => Some(BoxedReplacement(Box::new(ta_drrip::TaDrrip::new(site)))),
         Replacement::Own => {
             let Some(maker) = &own.replacement else { panic!("the calling program brought no policy of replacement") };
             Some(maker.make(site))

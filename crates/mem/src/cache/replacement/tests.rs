@@ -124,7 +124,7 @@ fn victim(ways: &mut [Way], replacement: Replacement) -> Option<usize> {
             }
             ways.iter_mut().for_each(|way| way.interval = (way.interval + 1).min(3));
         },
-        Replacement::Random | Replacement::Ship | Replacement::Own => unreachable!("what is drawn is not described"),
+        Replacement::Random | Replacement::Ship | Replacement::TaDrrip | Replacement::Own => unreachable!("what is drawn is not described"),
     }
 }
 

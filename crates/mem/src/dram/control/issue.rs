@@ -48,6 +48,9 @@ impl Controller {
         self.opened[bank] = (entry, self.promotions);
         self.active |= 1 << bank;
         self.columns[bank] = 0;
+        if let Some(paging) = &mut self.paging {
+            paging.opened(bank, row);
+        }
         self.set_row(bank, Some(row));
     }
 
@@ -65,7 +68,7 @@ impl Controller {
         self.timers.issue_wide(pseudo_channel as usize, command, now);
         if command == Command::Refresh {
             self.counters.refreshes += 1;
-            self.refreshing.pop_front();
+            self.refresh_done(now, pseudo_channel);
             return;
         }
         self.counters.precharges_all += 1;
@@ -95,7 +98,12 @@ impl Controller {
 
     fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
         let write = entry.access.write;
-        let closes = page::closes(self.policy.page, Row { wanted: self.is_wanted(bank) });
+        let wanted = self.is_wanted(bank);
+        let closes = if self.paging.is_some() {
+            self.closes_by_policy(now, bank, &entry, wanted)
+        } else {
+            page::closes(self.policy.page, Row { wanted })
+        };
         let command = match (closes, write) {
             (false, _) => column(write),
             (true, false) => Command::ReadPrecharge,

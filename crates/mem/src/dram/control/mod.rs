@@ -8,6 +8,8 @@
 //! In: accesses with bank, row and column, pushed before the tick of a cycle. Out: finished accesses. Invariant: a bank
 //! whose row was opened for a request stays open until that request has its column command.
 
+mod asking;
+mod brought;
 mod counters;
 mod issue;
 mod page;
@@ -23,15 +25,16 @@ mod timers;
 use std::collections::VecDeque;
 
 use warpshard_base::{Cycle, KernelIndex, PortId};
-use warpshard_seam::BoxedDramOrder;
 use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
 use super::standard::{Command, CommandBus, Standard, Timing};
+use asking::{Paging, Refreshing};
 use queue::{Entry, Queue};
 use seeing::Seeing;
 use timers::Timers;
 
+pub use brought::Brought;
 pub use counters::{BankCounters, ControlCounters};
 pub use policy::{Drain, Policy};
 pub use refresh::RefreshClose;
@@ -126,6 +129,9 @@ pub struct Controller {
     trace: Option<Box<Log<Issued>>>,
     /// The order, where it sees the queue.
     seeing: Option<Box<Seeing>>,
+    /// The page policy and when refreshes go out, where these are trait objects.
+    paging: Option<Box<Paging>>,
+    refresh_policy: Option<Box<Refreshing>>,
 }
 
 impl Controller {
@@ -134,14 +140,14 @@ impl Controller {
     /// # Panics
     /// For more than 64 banks or a queue of nothing.
     pub fn new(standard: &Standard, policy: Policy) -> Self {
-        Self::with_order(standard, policy, None)
+        Self::with_policies(standard, policy, Brought::default())
     }
 
-    /// The same with an order that sees the queue, in place of the policy's.
+    /// The same with policies that are trait objects, in place of those that `policy` names.
     ///
     /// # Panics
     /// As [`Controller::new`].
-    pub fn with_order(standard: &Standard, policy: Policy, order: Option<BoxedDramOrder>) -> Self {
+    pub fn with_policies(standard: &Standard, policy: Policy, brought: Brought) -> Self {
         let o = &standard.organisation;
         let banks = o.all_banks();
         assert!((1..=64).contains(&banks), "a DRAM channel of {banks} banks");
@@ -179,7 +185,9 @@ impl Controller {
             bank_counters: vec![BankCounters::default(); banks as usize].into(),
             read_latency: Latencies::default(),
             trace: None,
-            seeing: order.map(|order| Box::new(Seeing::new(order))),
+            seeing: brought.order.map(|order| Box::new(Seeing::new(order))),
+            paging: brought.page.map(|page| Box::new(Paging::new(page, banks))),
+            refresh_policy: brought.refresh.map(|refresh| Box::new(Refreshing(refresh))),
         }
     }
 

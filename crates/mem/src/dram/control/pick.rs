@@ -22,7 +22,9 @@ impl Controller {
         if columns && self.active != 0 && self.pick_active(now, &mut next) {
             return (true, 0);
         }
-        if let Some(&pseudo_channel) = self.refreshing.front() {
+        if !self.refreshing.is_empty()
+            && let Some(pseudo_channel) = self.refresh_to_do(now, &mut next)
+        {
             // Requests that have opened their row still get their column command; nothing else starts before the refresh.
             return (rows && self.pick_refresh(now, pseudo_channel, &mut next), next);
         }
@@ -31,13 +33,15 @@ impl Controller {
         }
         self.choose_direction();
         if self.seeing.is_some() {
-            return (self.serve_seen(now, columns, rows, &mut next), next);
+            let served = self.serve_seen(now, columns, rows, &mut next) || rows && self.close_idle(now, &mut next);
+            return (served, next);
         }
         match self.pick_waiting(now, columns, rows, &mut next) {
             Some(Candidate { bank, command, place, .. }) => {
                 self.issue_waiting(now, usize::from(bank), command, place);
                 (true, 0)
             }
+            None if rows && self.paging.is_some() => (self.close_idle(now, &mut next), next),
             None => (false, next),
         }
     }
@@ -111,7 +115,7 @@ impl Controller {
     }
 
     /// Closes the row of the first bank of `banks` that the timing allows.
-    fn pick_close(&mut self, now: u64, mut banks: u64, next: &mut u64) -> bool {
+    pub(super) fn pick_close(&mut self, now: u64, mut banks: u64, next: &mut u64) -> bool {
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;

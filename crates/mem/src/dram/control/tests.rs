@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use warpshard_base::Cycle;
+use warpshard_seam::{BoxedPagePolicy, BoxedRefresh, Column, Keep, PagePolicy};
 
+use super::page::Predicted;
+use super::refresh::Elastic;
 use super::*;
 use crate::dram::standard::{STANDARDS, Standard};
 
@@ -38,7 +41,7 @@ proptest! {
     #[test]
     fn cycles_in_which_nothing_happens_may_be_left_out(
         device in 0..STANDARDS.len(),
-        kind in 0..7usize,
+        kind in 0..9usize,
         refresh: bool,
         load in prop::collection::vec((0u64..30, 0u8..64, 0u32..3, 0u32..4, prop::bool::weighted(0.4)), 1..200),
     ) {
@@ -51,7 +54,15 @@ proptest! {
             Policy { age_cap: Some(20), page: Page::Closed, ..Policy::RAMULATOR1 },
             Policy { refresh_banks: RefreshBanks::Single, ..Policy::RAMULATOR2 },
             Policy { order: Order::Fcfs, write_queue: 4, read_queue: 3, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 },
+            Policy::RAMULATOR2,
+            Policy::RAMULATOR2,
         ][kind];
+        let banks = standard.organisation.all_banks();
+        let brought = || match kind {
+            7 => Brought { page: Some(BoxedPagePolicy(Box::new(Predicted::new(banks)))), ..elastic() },
+            8 => Brought { page: Some(BoxedPagePolicy(Box::new(Timed(40)))), ..elastic() },
+            _ => Brought::default(),
+        };
         let policy = Policy { refresh, ..base };
         let mut at = 0;
         let load: Vec<(u64, Access)> = load.iter().enumerate().map(|(i, &(gap, bank, row, column, write))| {
@@ -59,7 +70,7 @@ proptest! {
             let bank = bank % standard.organisation.all_banks() as u8;
             (at, Access { bank, row, column, write, token: i as u32, ..Access::default() })
         }).collect();
-        let (mut every, mut jumping) = (Controller::new(standard, policy), Controller::new(standard, policy));
+        let (mut every, mut jumping) = (Controller::with_policies(standard, policy, brought()), Controller::with_policies(standard, policy, brought()));
         every.record();
         jumping.record();
         let done = play(&mut every, &load, true);
@@ -105,4 +116,81 @@ fn a_stream_loses_less_to_refreshes_of_single_banks_than_to_those_of_all() {
     assert!(of_all.refreshes > 0 && of_all.bank_refreshes == 0, "{of_all:?}");
     assert!(of_one.bank_refreshes > 0 && of_one.refreshes == 0, "{of_one:?}");
     assert!(single * 100 < all * 97, "{single} cycles, {all} with refreshes of all banks");
+}
+
+/// Refreshes that wait for their banks.
+fn elastic() -> Brought {
+    Brought { refresh: Some(BoxedRefresh(Box::new(Elastic))), ..Brought::default() }
+}
+
+/// Closes every row some cycles after its last column command.
+#[derive(Clone, Debug, warpshard_state::State)]
+struct Timed(u64);
+
+impl PagePolicy for Timed {
+    fn name(&self) -> &str {
+        "timed"
+    }
+
+    fn column(&mut self, _: &Column) -> Keep {
+        Keep::For(self.0)
+    }
+}
+
+/// Cycles from the arrival of each access to its end, all together.
+fn latency(controller: &mut Controller, load: &[(u64, Access)]) -> u64 {
+    let done = play(controller, load, false);
+    assert_eq!(done.len(), load.len());
+    done.iter().map(|done| done.at.0 - done.arrived.0).sum()
+}
+
+/// Two rows of a bank in turn, each read twice with a pause, as many times: activates, the sum of latencies.
+fn pairs(page: Page, brought: Brought) -> (u64, u64) {
+    let standard = Standard::named("hbm2-2000").unwrap();
+    let policy = Policy { page, refresh: false, ..Policy::RAMULATOR2 };
+    let mut controller = Controller::with_policies(standard, policy, brought);
+    let access = |i: u32| Access { row: i / 2 % 2, column: i, token: i, ..Access::default() };
+    let load: Vec<(u64, Access)> = (0..64).map(|i| (u64::from(i) * 400, access(i))).collect();
+    let latency = latency(&mut controller, &load);
+    (controller.counters().activates, latency)
+}
+
+#[test]
+fn a_prediction_closes_a_row_after_the_reads_that_it_had_before() {
+    let predicted = Brought { page: Some(BoxedPagePolicy(Box::new(Predicted::new(64)))), ..Brought::default() };
+    let ((open, of_open), (closed, of_closed)) = (pairs(Page::Open, Brought::default()), pairs(Page::Closed, Brought::default()));
+    let (activates, latency) = pairs(Page::Open, predicted);
+    // An open page activates for every second read, after a precharge; a closed one for every read.
+    assert_eq!((open, closed, activates), (32, 64, 32));
+    assert!(latency < of_open && latency < of_closed, "{latency} cycles, {of_open} with open pages, {of_closed} with closed ones");
+}
+
+#[test]
+fn a_row_whose_time_has_passed_is_closed() {
+    let timed = |cycles| pairs(Page::Open, Brought { page: Some(BoxedPagePolicy(Box::new(Timed(cycles)))), ..Brought::default() });
+    let open = pairs(Page::Open, Brought::default());
+    // Too short for the second read of a row, 400 cycles after the first.
+    assert_eq!(timed(100).0, 64);
+    // Long enough for it, and over before another row is opened; and as long as if rows stayed open.
+    assert!(timed(399).0 == 32 && timed(399).1 < open.1, "{:?} {open:?}", timed(399));
+    assert_eq!(timed(500), open);
+}
+
+#[test]
+fn refreshes_that_wait_for_their_banks_disturb_reads_less_and_are_not_lost() {
+    let standard = Standard::named("hbm2-2000").unwrap();
+    let interval = u64::from(standard.timing.tREFI);
+    // Reads for most of an interval, then nothing.
+    let reads = (0..20_000u32).map(|i| (u64::from(i), i)).filter(|(at, _)| at % interval < interval / 2 && at % 4 == 0);
+    let load: Vec<(u64, Access)> = reads
+        .map(|(at, i)| (at, Access { bank: (i / 4 % 16) as u8, row: i / 512, column: i / 64 % 8, token: i, ..Access::default() }))
+        .collect();
+    let run = |brought| {
+        let mut controller = Controller::with_policies(standard, Policy::RAMULATOR2, brought);
+        let latency = latency(&mut controller, &load);
+        (controller.counters().refreshes, latency)
+    };
+    let ((due, of_due), (postponed, of_postponed)) = (run(Brought::default()), run(elastic()));
+    assert_eq!(due, postponed);
+    assert!(of_postponed < of_due, "{of_postponed} cycles of latency, {of_due} where refreshes do not wait");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
-use warpshard_config::dram::{BankHash, DramControl, DramPage, DramRefresh, OwnTiming};
+use warpshard_config::dram::{BankHash, DramControl, DramPage, DramRefresh, OwnTiming, RefreshWhen};
 use warpshard_config::machine::*;
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
@@ -72,6 +72,7 @@ fn driven(device: Option<&str>, queue: u32) -> DramControl {
         drain_low: 25,
         refresh: true,
         refresh_banks: DramRefresh::All,
+        refresh_when: RefreshWhen::Due,
         own: OwnTiming { four_activates: 20, refresh_cycle: 90, refresh_interval: 700 },
     }
 }

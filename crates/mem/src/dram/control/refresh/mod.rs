@@ -5,6 +5,9 @@
 
 mod all_banks;
 mod each_bank;
+mod elastic;
+
+pub(in crate::dram) use elastic::Elastic;
 
 /// How open rows are closed for a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]

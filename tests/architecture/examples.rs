@@ -1,0 +1,27 @@
+//! Packages whose manifests say `doctest = false`, so that no test binary is linked for them, have no examples in their documents.
+
+use super::source::Source;
+use super::{manifest, members, verdict};
+
+#[test]
+fn packages_without_tests_of_documents_have_no_examples() {
+    let mut problems = Vec::new();
+    for (package, path) in members() {
+        let tested = manifest(&path).get("lib").and_then(|lib| lib.get("doctest")).and_then(toml::Value::as_bool) != Some(false);
+        // A block of text is no example.
+        let opens = |line: &str| {
+            let comment = line.trim_start();
+            comment
+                .strip_prefix("///")
+                .or(comment.strip_prefix("//!"))
+                .and_then(|text| text.trim_start().strip_prefix("```"))
+                .map(str::to_owned)
+        };
+        for source in Source::packages().iter().filter(|source| source.package() == package && !tested) {
+            let fences = source.text.lines().enumerate().filter_map(|(line, text)| Some((line + 1, opens(text)?)));
+            let examples = fences.step_by(2).filter(|(_, kind)| kind != "text");
+            problems.extend(examples.map(|(line, _)| format!("{}:{line}: an example that {path} keeps from being tested", source.path)));
+        }
+    }
+    verdict("`doctest = false` is only for packages without examples:", problems);
+}
