@@ -1,0 +1,61 @@
+//! Small headers for what device code uses of standard headers, and the packages that have the others.
+
+/// C headers that NVRTC lacks, with what device code uses of them. NVRTC itself knows `assert`, `printf`, mathematical functions, `size_t` and `clock_t`.
+pub(super) const C: [(&[&str], &str); 5] = [
+    (&["stdint.h", "cstdint", "inttypes.h", "cinttypes"], include_str!("include/stdint.h")),
+    (&["limits.h", "climits"], include_str!("include/limits.h")),
+    (&["float.h", "cfloat"], include_str!("include/float.h")),
+    (&["math.h", "cmath", "math_functions.h"], include_str!("include/math.h")),
+    (&["stddef.h", "cstddef"], include_str!("include/stddef.h")),
+];
+
+/// C and C++ headers of which device code uses nothing, or what NVRTC knows anyway.
+pub(super) const EMPTY: [&str; 74] = [
+    "assert.h", "cassert", "stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring", "time.h", "ctime", "ctype.h", "cctype", "errno.h",
+    "cerrno", "error.h", "signal.h", "csignal", "setjmp.h", "stdarg.h", "cstdarg", "stdbool.h", "memory.h", "malloc.h", "unistd.h", "getopt.h", "fcntl.h",
+    "pthread.h", "omp.h", "windows.h", "sys/time.h", "sys/types.h", "sys/stat.h", "sys/mman.h", "sys/utsname.h", "sys/wait.h", "sys/resource.h",
+    "iostream", "fstream", "sstream", "iomanip", "ostream", "istream", "ios", "string", "vector", "map", "set", "unordered_map", "unordered_set",
+    "list", "deque", "queue", "stack", "thread", "mutex", "future", "condition_variable", "random", "stdexcept", "exception", "typeinfo", "typeindex",
+    "filesystem", "regex", "locale", "system_error", "string_view", "any", "cuda_profiler_api.h", "device_launch_parameters.h", "helper_cuda.h",
+    "helper_functions.h", "helper_timer.h", "dlfcn.h",
+];
+
+/// C++ headers that libcu++ has in the namespace `cuda::std`, each with its header there.
+pub(super) const CPP: [(&str, &str); 23] = [
+    ("type_traits", "type_traits"),
+    ("utility", "utility"),
+    ("limits", "limits"),
+    ("tuple", "tuple"),
+    ("array", "array"),
+    ("functional", "functional"),
+    ("algorithm", "utility"),
+    ("numeric", "numeric"),
+    ("complex", "complex"),
+    ("iterator", "iterator"),
+    ("optional", "optional"),
+    ("variant", "variant"),
+    ("initializer_list", "initializer_list"),
+    ("memory", "utility"),
+    ("new", "utility"),
+    ("bit", "bit"),
+    ("bitset", "bitset"),
+    ("chrono", "chrono"),
+    ("ratio", "ratio"),
+    ("concepts", "concepts"),
+    ("span", "span"),
+    ("atomic", "atomic"),
+    ("version", "version"),
+];
+
+/// The package that has a header, or `None`.
+pub(super) fn package(header: &str) -> Option<&'static str> {
+    const PACKAGES: [(&[&str], &str); 6] = [
+        (&["cuda/", "cub/", "thrust/", "nv/"], "nvidia-cuda-cccl-cu12"),
+        (&["crt/", "mma.h"], "nvidia-cuda-nvcc-cu12"),
+        (&["curand"], "nvidia-curand-cu12"),
+        (&["cublas"], "nvidia-cublas-cu12"),
+        (&["cufft"], "nvidia-cufft-cu12"),
+        (&["cuda_", "cooperative_groups", "cuda.h", "math_constants.h", "vector_types.h", "driver_types.h"], "nvidia-cuda-runtime-cu12"),
+    ];
+    PACKAGES.iter().find(|(names, _)| names.iter().any(|name| header.starts_with(name))).map(|(_, package)| *package)
+}
