@@ -22,10 +22,8 @@ pub(super) fn is_source(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh")
 }
 
-/// A compiled source.
+/// A compiled source: its listing is written.
 pub(super) struct Compiled {
-    /// The sources, without what was left out.
-    pub(super) sources: Sources,
     /// The number of kernels in the listing.
     pub(super) kernels: u64,
     /// Names in the listing of the kernels that were asked for.
@@ -66,14 +64,14 @@ pub(super) fn compile(
                 let instances = listing.lines().filter_map(|line| line.strip_prefix("instance ")?.split_once(' '));
                 let names = instances.map(|(name, expression)| (expression.to_owned(), name.to_owned())).collect();
                 let count = listing.lines().filter(|line| line.starts_with("kernel ")).count() as u64;
-                return Ok(Compiled { sources, kernels: count, names });
+                return Ok(Compiled { kernels: count, names });
             }
             Err(Refused::Failure(failure)) => return Err(failure),
             Err(Refused::Messages(log)) => {
                 if round < MOST_ROUNDS && sources.leave_out(&log) > 0 {
                     continue;
                 }
-                let notes: String = sources.notes().iter().map(|note| format!("\nnote: {note}")).collect();
+                let notes: String = sources.notes().iter().chain(&sources.missing_headers()).map(|note| format!("\nnote: {note}")).collect();
                 let help = "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
                 return Err(workload(&format!("{} does not compile for {arch}:\n{log}{notes}\n{help}", paths[0].display())));
             }

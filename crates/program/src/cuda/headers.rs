@@ -1,23 +1,29 @@
 //! Small headers for what device code uses of standard headers, and the packages that have the others.
 
 /// C headers that NVRTC lacks, with what device code uses of them. NVRTC itself knows `assert`, `printf`, mathematical functions, `size_t` and `clock_t`.
-pub(super) const C: [(&[&str], &str); 5] = [
+pub(super) const C: [(&[&str], &str); 8] = [
     (&["stdint.h", "cstdint", "inttypes.h", "cinttypes"], include_str!("include/stdint.h")),
     (&["limits.h", "climits"], include_str!("include/limits.h")),
     (&["float.h", "cfloat"], include_str!("include/float.h")),
     (&["math.h", "cmath", "math_functions.h"], include_str!("include/math.h")),
     (&["stddef.h", "cstddef"], include_str!("include/stddef.h")),
+    (&["sys/types.h"], include_str!("include/types.h")),
+    (&["cuda.h"], include_str!("include/cuda.h")),
+    // As the libraries' own headers do.
+    (&["cublas_v2.h", "cublas.h", "cublasLt.h", "cublasXt.h"], include_str!("include/cublas.h")),
 ];
 
 /// C and C++ headers of which device code uses nothing, or what NVRTC knows anyway.
-pub(super) const EMPTY: [&str; 74] = [
+pub(super) const EMPTY: [&str; 95] = [
     "assert.h", "cassert", "stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring", "time.h", "ctime", "ctype.h", "cctype", "errno.h",
     "cerrno", "error.h", "signal.h", "csignal", "setjmp.h", "stdarg.h", "cstdarg", "stdbool.h", "memory.h", "malloc.h", "unistd.h", "getopt.h", "fcntl.h",
-    "pthread.h", "omp.h", "windows.h", "sys/time.h", "sys/types.h", "sys/stat.h", "sys/mman.h", "sys/utsname.h", "sys/wait.h", "sys/resource.h",
+    "pthread.h", "omp.h", "windows.h", "sys/time.h", "sys/stat.h", "sys/mman.h", "sys/utsname.h", "sys/wait.h", "sys/resource.h",
     "iostream", "fstream", "sstream", "iomanip", "ostream", "istream", "ios", "string", "vector", "map", "set", "unordered_map", "unordered_set",
     "list", "deque", "queue", "stack", "thread", "mutex", "future", "condition_variable", "random", "stdexcept", "exception", "typeinfo", "typeindex",
     "filesystem", "regex", "locale", "system_error", "string_view", "any", "cuda_profiler_api.h", "device_launch_parameters.h", "helper_cuda.h",
-    "helper_functions.h", "helper_timer.h", "dlfcn.h",
+    "helper_functions.h", "helper_timer.h", "dlfcn.h", "strings.h", "iosfwd", "x86intrin.h", "immintrin.h", "emmintrin.h", "intrin.h",
+    "cpuid.h", "ciso646", "cfenv", "fenv.h", "dirent.h", "sys/syscall.h", "sys/socket.h", "sys/un.h", "sys/ioctl.h", "cudaTypedefs.h", "helper_string.h", "helper_image.h", "streambuf",
+    "source_location", "cinttypes.h", "cxxabi.h",
 ];
 
 /// C++ headers that libcu++ has in the namespace `cuda::std`, each with its header there.
@@ -47,13 +53,25 @@ pub(super) const CPP: [(&str, &str); 23] = [
     ("version", "version"),
 ];
 
+/// C headers that libcu++ has, each with its header there: with it in place of those in [`C`], whose types it would declare anew.
+pub(super) const SHARED: [(&str, &str); 6] = [
+    ("stdint.h", "cstdint"),
+    ("cstdint", "cstdint"),
+    ("inttypes.h", "cstdint"),
+    ("cinttypes", "cstdint"),
+    ("stddef.h", "cstddef"),
+    ("cstddef", "cstddef"),
+];
+
+/// Folders of host libraries whose headers include most of the C++ standard library.
+pub(super) const WITH_CPP: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];
+
 /// The package that has a header, or `None`.
 pub(super) fn package(header: &str) -> Option<&'static str> {
-    const PACKAGES: [(&[&str], &str); 6] = [
+    const PACKAGES: [(&[&str], &str); 5] = [
         (&["cuda/", "cub/", "thrust/", "nv/"], "nvidia-cuda-cccl-cu12"),
         (&["crt/", "mma.h"], "nvidia-cuda-nvcc-cu12"),
         (&["curand"], "nvidia-curand-cu12"),
-        (&["cublas"], "nvidia-cublas-cu12"),
         (&["cufft"], "nvidia-cufft-cu12"),
         (&["cuda_", "cooperative_groups", "cuda.h", "math_constants.h", "vector_types.h", "driver_types.h"], "nvidia-cuda-runtime-cu12"),
     ];

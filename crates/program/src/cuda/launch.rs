@@ -17,7 +17,8 @@ pub struct Launching {
     pub shared: Option<String>,
     /// A cooperative launch.
     pub cooperative: bool,
-    /// Names and values: `4096`, `2.5`, `(n + 3) / 4`, `&x + 16`, `[1, &x]`, or a buffer: `f32[n]:uniform`.
+    /// Names and values: `4096`, `2.5`, `(n + 3) / 4`, `&x + 16`, `[1, &x]`, a buffer: `f32[n]:uniform`, or a texture of
+    /// single-precision numbers: `tex[64,64]`.
     pub arguments: Vec<(String, String)>,
     /// Gives arguments that have no value one of this size.
     pub fill: Option<u32>,
@@ -43,7 +44,7 @@ pub fn launch_file(
     launching: &Launching,
 ) -> Result<String, ProgramError> {
     let bad = |what: String| ProgramError::new(source, kernel.line, what);
-    let (mut numbers, mut buffers, mut values) = (String::new(), String::new(), Vec::new());
+    let (mut numbers, mut buffers, mut textures, mut values) = (String::new(), String::new(), String::new(), Vec::new());
     let names: Vec<String> = kernel.parameters.iter().enumerate().map(|(at, parameter)| name_of(parameter, at)).collect();
     let formula = |text: &str| text.parse::<i64>().map_or_else(|_| format!("{text:?}"), |number| number.to_string());
     for (argument, value) in &launching.arguments {
@@ -64,6 +65,14 @@ pub fn launch_file(
             continue;
         };
         let floating = is_floating(parameter);
+        if let Some(sizes) = value.strip_prefix("tex[").and_then(|sizes| sizes.strip_suffix(']')) {
+            let sizes: Vec<String> = sizes.split(',').map(|size| formula(size.trim())).collect();
+            let count = sizes.iter().map(|size| format!("({})", size.trim_matches('"'))).collect::<Vec<_>>().join(" * ");
+            let _ = writeln!(buffers, "{:?} = {{ type = \"f32\", count = {count:?}, contents = {{ uniform = {{ low = 0.0, high = 1.0, seed = 1 }} }} }}", format!("{own}_texels"));
+            let _ = writeln!(textures, "{own:?} = {{ buffer = {:?}, size = [{}] }}", format!("{own}_texels"), sizes.join(", "));
+            values.push(format!("\"&{own}\""));
+            continue;
+        }
         if let Some((element, rest)) = value.split_once('[').filter(|(element, _)| ELEMENTS.contains(&element.trim())) {
             let Some((count, contents)) = rest.rsplit_once(']') else {
                 return Err(bad(format!("the buffer of `{own}` has no `]`")).found(value).expected("such as f32[4096]:uniform"));
@@ -101,7 +110,7 @@ pub fn launch_file(
     let cooperative = if launching.cooperative { "cooperative = true\n" } else { "" };
     let shared = launching.shared.as_deref().map_or(String::new(), |shared| format!("shared = {}\n", formula(shared)));
     Ok(format!(
-        "{HEAD}{}\nname = {:?}\nmodules = {{ {} = {:?} }}\nlimit = {LIMIT}\n\n[parameters]\n{numbers}\n[buffers]\n{buffers}\n[[launches]]\nkernel = {name:?}\n\
+        "{HEAD}{}\nname = {:?}\nmodules = {{ {} = {:?} }}\nlimit = {LIMIT}\n\n[parameters]\n{numbers}\n[buffers]\n{buffers}\n[textures]\n{textures}\n[[launches]]\nkernel = {name:?}\n\
          grid = [{}]\nblock = [{}]\n{cooperative}{shared}arguments = [{}]\n",
         file(source),
         source.file_stem().unwrap_or_default().to_string_lossy(),
@@ -163,6 +172,9 @@ fn element(parameter: &Parameter) -> Option<(&'static str, u64)> {
 
 /// The value of an argument that the user left open.
 fn fill(parameter: &Parameter, size: u64) -> String {
+    if ["cudaTextureObject_t", "cudaSurfaceObject_t"].iter().any(|kind| parameter.kind.contains(kind)) {
+        return format!("tex[{size},{size}]");
+    }
     if !is_pointer(parameter) {
         return if is_floating(parameter) { "1.0".into() } else if is_number(parameter) { size.to_string() } else { "[0]".into() };
     }
@@ -188,6 +200,7 @@ fn example(parameter: &Parameter) -> String {
     match element(parameter) {
         Some((element, _)) if is_pointer(parameter) => format!("{element}[4096]:uniform"),
         None if is_pointer(parameter) => "u8[4096]:constant=0".into(),
+        _ if parameter.kind.contains("cudaTextureObject_t") => "tex[64,64]".into(),
         _ if is_floating(parameter) => "1.0".into(),
         _ if is_number(parameter) => "4096".into(),
         _ => "[0]".into(),

@@ -23,6 +23,8 @@ pub use launch::{Launching, launch_file};
 
 /// Longest source or header that is read, in bytes.
 const MOST_TEXT: u64 = 1 << 24;
+/// The header with all of [`headers::CPP`].
+const ALL_CPP: &str = "warpshard_cpp.h";
 /// Most files of one program.
 const MOST_FILES: usize = 4096;
 
@@ -54,6 +56,8 @@ struct File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     File(usize),
+    /// The C++ headers of libcu++.
+    Cpp,
     Nothing,
 }
 
@@ -136,7 +140,7 @@ impl Sources {
                 continue;
             } else {
                 self.missing.push((path.clone(), line_of(&text, token.start), header.to_owned()));
-                Included::Nothing
+                if headers::WITH_CPP.iter().any(|folder| header.starts_with(folder)) { Included::Cpp } else { Included::Nothing }
             };
             self.files[at].includes.push((token.start, token.end, instead));
         }
@@ -165,28 +169,39 @@ impl Sources {
         for name in headers::EMPTY {
             fs::write(include.join(name), "")?;
         }
+        let mut all = String::from("#pragma once\n");
         if self.libcu {
-            for (name, header) in headers::CPP {
+            for (name, header) in headers::CPP.into_iter().chain(headers::SHARED) {
                 let text = format!("#pragma once\n#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n");
                 fs::write(include.join(name), text)?;
             }
+            all.extend(headers::CPP.iter().map(|(name, _)| format!("#include <{name}>\n")));
         }
+        fs::write(include.join(ALL_CPP), all)?;
         for (number, file) in self.files.iter().enumerate() {
             let line = format!("#line 1 {:?}\n", file.path.display().to_string());
             fs::write(folder.join(format!("{number}.h")), [line.into_bytes(), file.device_code()].concat())?;
         }
         let main = folder.join("main.cu");
+        // NVCC includes headers with these types before every source.
+        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <sys/types.h>\n".to_owned();
         let all: String = (0..self.named).map(|number| format!("#include \"{number}.h\"\n")).collect();
-        fs::write(&main, all)?;
+        fs::write(&main, first + &all)?;
         Ok(main)
     }
 
     /// Leaves out the declarations that NVRTC's messages name, unless these are device code; says how many.
     pub fn leave_out(&mut self, log: &str) -> usize {
         let mut chosen: BTreeSet<(usize, usize)> = BTreeSet::new();
+        let mut errors_of_host = 0;
         for (places, message) in errors(log) {
             for (path, line) in places {
                 let Some(number) = self.files.iter().position(|file| file.path.display().to_string() == path) else { continue };
+                if message.starts_with("#error") {
+                    errors_of_host += usize::from(self.files[number].silence(line));
+                    self.refused.push((self.files[number].path.clone(), line, message.clone()));
+                    break;
+                }
                 if let Some(item) = self.files[number].refusable(line) {
                     if chosen.insert((number, item)) {
                         let file = &self.files[number];
@@ -201,7 +216,7 @@ impl Sources {
         for &(file, item) in &chosen {
             self.files[file].gone[item] = true;
         }
-        chosen.len()
+        chosen.len() + errors_of_host
     }
 
     /// The kernels of the sources that the user named, and of headers if these have none.
@@ -216,13 +231,25 @@ impl Sources {
         self.files[..self.named].iter().flat_map(|file| file.parsed.launched.iter().map(String::as_str)).collect()
     }
 
-    /// What was left out, a line each: host functions in one, then headers that were not found, then what NVRTC refused.
+    /// What was left out, a line each: host functions and variables in one, and other declarations that NVRTC refused.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        let of_host = |what: &str| what.contains("A namespace scope variable without memory space") || what.contains("A function without execution space");
         let functions = self.files[..self.named].iter().flat_map(|file| file.parsed.items.iter().filter(|item| item.host)).count();
-        if functions > 0 {
-            notes.push(format!("host code is left out: {functions} function{}", if functions == 1 { "" } else { "s" }));
+        let variables = self.refused.iter().filter(|(.., what)| of_host(what)).count();
+        let parts = [(functions, "function"), (variables, "variable")].into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" })).collect();
+        if !parts.is_empty() {
+            notes.push(format!("host code is left out: {}", parts.join(", ")));
         }
+        let refused = self.refused.iter().filter(|(.., what)| !of_host(what));
+        notes.extend(refused.map(|(path, line, what)| format!("{}:{line}: left out as host code: {what}", path.display())));
+        notes
+    }
+
+    /// Headers that were not found, a line each, with the package or what to do; of interest where the sources do not compile.
+    pub fn missing_headers(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         let mut seen = BTreeSet::new();
         for (path, line, header) in &self.missing {
             if seen.insert(header) {
@@ -231,7 +258,6 @@ impl Sources {
                 notes.push(format!("{}:{line}: header {header} was not found and is left out; {what}", path.display()));
             }
         }
-        notes.extend(self.refused.iter().map(|(path, line, what)| format!("{}:{line}: left out as host code: {what}", path.display())));
         notes
     }
 
@@ -290,8 +316,10 @@ impl File {
         let mut at = 0;
         for &(start, end, included) in &self.includes {
             out.extend_from_slice(&bytes[at..start]);
-            if let Included::File(number) = included {
-                out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes());
+            match included {
+                Included::File(number) => out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes()),
+                Included::Cpp => out.extend_from_slice(format!("#include <{ALL_CPP}>").as_bytes()),
+                Included::Nothing => {}
             }
             // The line's own line ends, if it was continued.
             out.extend(bytes[start..end].iter().filter(|&&byte| byte == b'\n'));
@@ -299,6 +327,15 @@ impl File {
         }
         out.extend_from_slice(&bytes[at..]);
         out
+    }
+
+    /// Leaves out an `#error` line; says whether it is one.
+    fn silence(&mut self, line: u32) -> bool {
+        let found = tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
+        let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
+        self.includes.push((token.start, token.end, Included::Nothing));
+        self.includes.sort_unstable_by_key(|(start, ..)| *start);
+        true
     }
 
     /// The smallest declaration at a line that may be left out.
