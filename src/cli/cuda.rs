@@ -47,7 +47,9 @@ pub(super) fn compile(
     for round in 1.. {
         let folder = tempfile::Builder::new().prefix("warpshard-").tempdir();
         let folder = folder.map_err(|error| Failure::new(Exit::Output, format!("cannot make a temporary folder: {error}")))?;
-        let text = sources.write(folder.path()).map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", folder.path().display())))?;
+        let text = sources
+            .write(folder.path())
+            .map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", folder.path().display())))?;
         let made = write_listing(out, |made| {
             let mut arguments: Vec<OsString> = vec![paths[0].clone().into(), arch.into(), made.into()];
             arguments.push(joined("--text=", &text));
@@ -71,8 +73,10 @@ pub(super) fn compile(
                 if round < MOST_ROUNDS && sources.leave_out(&log) > 0 {
                     continue;
                 }
-                let notes: String = sources.notes().iter().chain(&sources.missing_headers()).map(|note| format!("\nnote: {note}")).collect();
-                let help = "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
+                let notes: String =
+                    sources.notes().iter().chain(&sources.missing_headers()).map(|note| format!("\nnote: {note}")).collect();
+                let help =
+                    "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
                 return Err(workload(&format!("{} does not compile for {arch}:\n{log}{notes}\n{help}", paths[0].display())));
             }
         }

@@ -58,7 +58,10 @@ pub(super) fn launched(
         return cuda::launched(programs, &cubin.python, launch, &arch()?);
     }
     if let Some(second) = programs.get(1) {
-        return Err(Failure::new(Exit::Usage, format!("{} and {}: only CUDA sources (.cu) can be several", first.display(), second.display())));
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{} and {}: only CUDA sources (.cu) can be several", first.display(), second.display()),
+        ));
     }
     if launch.entry.is_some() || launch.fill.is_some() || !launch.arg.is_empty() {
         let what = format!("--entry, --arg and --fill are options of CUDA sources (.cu), and {} is none", first.display());
@@ -112,7 +115,8 @@ fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[Stri
 /// Lets `make` write a listing, which takes its name when it is complete; gives its text and what was said.
 pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), Refused> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let unwritable = |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
+    let unwritable =
+        |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
     let done = make(made.path()).map_err(Refused::Failure)?;
     let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();

@@ -61,7 +61,15 @@ pub(super) struct Parsed {
 
 /// Identifiers that mark device code.
 const MARKS: [&str; 9] = [
-    "__global__", "__device__", "__constant__", "__managed__", "__shared__", "_CCCL_DEVICE", "_CCCL_HOST_DEVICE", "_CCCL_API", "__device_builtin__",
+    "__global__",
+    "__device__",
+    "__constant__",
+    "__managed__",
+    "__shared__",
+    "_CCCL_DEVICE",
+    "_CCCL_HOST_DEVICE",
+    "_CCCL_API",
+    "__device_builtin__",
 ];
 
 /// Adds the macros of a source whose replacement has a mark of device code to `marks`; says whether there were new ones.
@@ -178,11 +186,13 @@ fn change(source: &str, all: &[Token], branches: &[(usize, bool)], keep: usize, 
     let end = branches.get(keep + 1).map_or(last, |&(next, _)| next);
     let hidden = |place: usize| dropped.iter().any(|&(from, to)| begin <= from && (from..to).contains(&place));
     let marks = all[begin..end].iter().enumerate().filter(|(place, token)| token.kind == Kind::Mark && !hidden(begin + place));
-    marks.map(|(_, token)| match token.of(source) {
-        "{" | "(" | "[" => 1,
-        "}" | ")" | "]" => -1,
-        _ => 0,
-    }).sum()
+    marks
+        .map(|(_, token)| match token.of(source) {
+            "{" | "(" | "[" => 1,
+            "}" | ")" | "]" => -1,
+            _ => 0,
+        })
+        .sum()
 }
 
 struct Parser<'a> {
@@ -424,14 +434,22 @@ impl<'a> Parser<'a> {
     }
 
     fn is_function(&self, head: &Head) -> bool {
-        head.call.is_some() && !head.alias && (!head.class || head.kernel || head.device || head.call.is_some_and(|(name, ..)| head.name != Some(name)))
+        head.call.is_some()
+            && !head.alias
+            && (!head.class || head.kernel || head.device || head.call.is_some_and(|(name, ..)| head.name != Some(name)))
     }
 
     /// Keeps a declaration.
     fn finish(&mut self, begin: usize, last: usize, head: &Head, inner: bool) -> bool {
         let function = self.is_function(head);
         let device = head.device || inner;
-        let form = if function { Form::Function } else if head.class { Form::Type } else { Form::Other };
+        let form = if function {
+            Form::Function
+        } else if head.class {
+            Form::Type
+        } else {
+            Form::Other
+        };
         let name = head.call.map(|(name, ..)| name).filter(|_| function).or(head.name);
         let name = name.map_or("", |at| self.text(at)).to_owned();
         let host = function && !device && !head.constant && !head.defaulted && (!head.assigned || head.operator);
@@ -495,7 +513,9 @@ impl<'a> Parser<'a> {
     fn parameter(&self, from: usize, to: usize) -> Parameter {
         let end = (from..to).find(|&at| self.text(at) == "=").unwrap_or(to);
         let named = (from..end).rev().find(|&at| self.tokens[at].kind == Kind::Name && !is_attribute(self.text(at)));
-        let names = (from..end).filter(|&at| self.tokens[at].kind == Kind::Name && !is_attribute(self.text(at)) && self.text(at) != "const").count();
+        let names = (from..end)
+            .filter(|&at| self.tokens[at].kind == Kind::Name && !is_attribute(self.text(at)) && self.text(at) != "const")
+            .count();
         let pointer = (from..end).any(|at| matches!(self.text(at), "*" | "&"));
         let named = named.filter(|_| names > 1 || pointer);
         let named = named.filter(|&at| !TYPES.contains(&self.text(at)));
@@ -543,8 +563,22 @@ impl<'a> Parser<'a> {
 /// Words of a type that are no parameter's name.
 const TYPES: [&str; 9] = ["int", "unsigned", "long", "short", "char", "float", "double", "bool", "size_t"];
 const KEYWORDS: [&str; 16] = [
-    "class", "struct", "union", "enum", "template", "typename", "static", "inline", "const", "extern", "typedef", "final", "constexpr", "public",
-    "friend", "virtual",
+    "class",
+    "struct",
+    "union",
+    "enum",
+    "template",
+    "typename",
+    "static",
+    "inline",
+    "const",
+    "extern",
+    "typedef",
+    "final",
+    "constexpr",
+    "public",
+    "friend",
+    "virtual",
 ];
 
 /// A word that is an attribute, whose parentheses are no list of parameters.

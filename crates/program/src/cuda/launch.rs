@@ -52,7 +52,9 @@ pub fn launch_file(
             continue;
         }
         let Ok(number) = value.parse::<i64>() else {
-            return Err(bad(format!("kernel `{}` has no parameter `{argument}`", kernel.name)).expected(listed(names.iter().map(String::as_str))));
+            return Err(
+                bad(format!("kernel `{}` has no parameter `{argument}`", kernel.name)).expected(listed(names.iter().map(String::as_str)))
+            );
         };
         let _ = writeln!(numbers, "{argument:?} = {number}");
     }
@@ -68,7 +70,11 @@ pub fn launch_file(
         if let Some(sizes) = value.strip_prefix("tex[").and_then(|sizes| sizes.strip_suffix(']')) {
             let sizes: Vec<String> = sizes.split(',').map(|size| formula(size.trim())).collect();
             let count = sizes.iter().map(|size| format!("({})", size.trim_matches('"'))).collect::<Vec<_>>().join(" * ");
-            let _ = writeln!(buffers, "{:?} = {{ type = \"f32\", count = {count:?}, contents = {{ uniform = {{ low = 0.0, high = 1.0, seed = 1 }} }} }}", format!("{own}_texels"));
+            let _ = writeln!(
+                buffers,
+                "{:?} = {{ type = \"f32\", count = {count:?}, contents = {{ uniform = {{ low = 0.0, high = 1.0, seed = 1 }} }} }}",
+                format!("{own}_texels")
+            );
             let _ = writeln!(textures, "{own:?} = {{ buffer = {:?}, size = [{}] }}", format!("{own}_texels"), sizes.join(", "));
             values.push(format!("\"&{own}\""));
             continue;
@@ -78,9 +84,14 @@ pub fn launch_file(
                 return Err(bad(format!("the buffer of `{own}` has no `]`")).found(value).expected("such as f32[4096]:uniform"));
             };
             let row = match contents.strip_prefix(':') {
-                Some(contents) => format!(", contents = {}", contents_row(contents, element.trim()).map_err(|error| bad(format!("`{own}`: {error}")).found(value))?),
+                Some(contents) => format!(
+                    ", contents = {}",
+                    contents_row(contents, element.trim()).map_err(|error| bad(format!("`{own}`: {error}")).found(value))?
+                ),
                 None if contents.is_empty() => String::new(),
-                None => return Err(bad(format!("the buffer of `{own}` cannot be read")).found(value).expected("such as f32[4096]:uniform")),
+                None => {
+                    return Err(bad(format!("the buffer of `{own}` cannot be read")).found(value).expected("such as f32[4096]:uniform"));
+                }
             };
             let _ = writeln!(buffers, "{own:?} = {{ type = {:?}, count = {}{row} }}", element.trim(), formula(count));
             values.push(format!("\"&{own}\""));
@@ -94,7 +105,8 @@ pub fn launch_file(
                 return Err(bad(format!("the list of `{own}` has no `]`")).found(value).expected("such as [1, 2.5, &x]"));
             };
             let parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
-            let parts: Vec<String> = parts.map(|part| if part.parse::<f64>().is_ok() { part.to_owned() } else { format!("{part:?}") }).collect();
+            let parts: Vec<String> =
+                parts.map(|part| if part.parse::<f64>().is_ok() { part.to_owned() } else { format!("{part:?}") }).collect();
             values.push(format!("[{}]", parts.join(", ")));
         } else {
             values.push(format!("{value:?}"));
@@ -172,11 +184,17 @@ fn element(parameter: &Parameter) -> Option<(&'static str, u64)> {
 
 /// The value of an argument that the user left open.
 fn fill(parameter: &Parameter, size: u64) -> String {
-    if ["cudaTextureObject_t", "cudaSurfaceObject_t"].iter().any(|kind| parameter.kind.contains(kind)) {
+    if ["cudaTextureObject_t", "cudaSurfaceObject_t", "CUtexObject", "CUsurfObject"].iter().any(|kind| parameter.kind.contains(kind)) {
         return format!("tex[{size},{size}]");
     }
     if !is_pointer(parameter) {
-        return if is_floating(parameter) { "1.0".into() } else if is_number(parameter) { size.to_string() } else { "[0]".into() };
+        return if is_floating(parameter) {
+            "1.0".into()
+        } else if is_number(parameter) {
+            size.to_string()
+        } else {
+            "[0]".into()
+        };
     }
     let count = size.saturating_pow(3).min(MOST_FILLED);
     match element(parameter) {
@@ -190,8 +208,8 @@ fn fill(parameter: &Parameter, size: u64) -> String {
 /// Whether a parameter is one number: no struct of its own name.
 fn is_number(parameter: &Parameter) -> bool {
     const NUMBERS: [&str; 18] = [
-        "int", "unsigned", "long", "short", "char", "bool", "size_t", "uint", "uchar", "ushort", "ulong", "clock_t", "uint8_t", "int32_t", "uint32_t", "int64_t",
-        "uint64_t", "T",
+        "int", "unsigned", "long", "short", "char", "bool", "size_t", "uint", "uchar", "ushort", "ulong", "clock_t", "uint8_t", "int32_t",
+        "uint32_t", "int64_t", "uint64_t", "T",
     ];
     parameter.kind.split(' ').any(|word| NUMBERS.contains(&word))
 }
@@ -220,14 +238,23 @@ fn contents_row(text: &str, element: &str) -> Result<String, String> {
     };
     let floating = element.contains('f');
     match kind {
-        "uniform" if floating => range(value, (0.0, 1.0)).map(|(low, high)| format!("{{ uniform = {{ low = {low:?}, high = {high:?}, seed = 1 }} }}")),
-        "uniform" | "integer" => range(value, (0.0, 63.0)).map(|(low, high)| format!("{{ integer = {{ low = {low:.0}, high = {high:.0}, seed = 1 }} }}")),
+        "uniform" if floating => {
+            range(value, (0.0, 1.0)).map(|(low, high)| format!("{{ uniform = {{ low = {low:?}, high = {high:?}, seed = 1 }} }}"))
+        }
+        "uniform" | "integer" => {
+            range(value, (0.0, 63.0)).map(|(low, high)| format!("{{ integer = {{ low = {low:.0}, high = {high:.0}, seed = 1 }} }}"))
+        }
         "normal" if value.is_none() => Ok("{ normal = { mean = 0, deviation = 1, seed = 1 } }".into()),
         "sequence" if value.is_none() => Ok("{ sequence = [0, 1] }".into()),
         "zero" if value.is_none() => Ok("{ constant = 0 }".into()),
-        "constant" => value.and_then(number).map(|number| format!("{{ constant = {number:?} }}")).ok_or("expected a number, such as constant=0".into()),
+        "constant" => value
+            .and_then(number)
+            .map(|number| format!("{{ constant = {number:?} }}"))
+            .ok_or("expected a number, such as constant=0".into()),
         "file" => value.map(|name| format!("{{ file = {name:?} }}")).ok_or("expected a file, such as file=x.bin".into()),
-        "formula" => value.map(|formula| format!("{{ formula = {formula:?} }}")).ok_or("expected a formula of i, such as formula=i % 7".into()),
+        "formula" => {
+            value.map(|formula| format!("{{ formula = {formula:?} }}")).ok_or("expected a formula of i, such as formula=i % 7".into())
+        }
         _ => Err("expected uniform, normal, integer, sequence, zero, constant, file or formula after the colon".into()),
     }
 }

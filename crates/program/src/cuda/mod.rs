@@ -111,7 +111,8 @@ impl Sources {
         }
         let bytes = fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         // Comments of old sources are in all encodings; what is no UTF-8 becomes a character each.
-        let text = String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().into_iter().map(|byte| if byte < 128 { byte as char } else { '?' }).collect());
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.into_bytes().into_iter().map(|byte| if byte < 128 { byte as char } else { '?' }).collect());
         self.files.push(File { path: path.to_path_buf(), text, parsed: Parsed::default(), gone: Vec::new(), includes: Vec::new() });
         Ok(())
     }
@@ -184,7 +185,7 @@ impl Sources {
         }
         let main = folder.join("main.cu");
         // NVCC includes headers with these types before every source.
-        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <sys/types.h>\n".to_owned();
+        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <math.h>\n#include <sys/types.h>\n".to_owned();
         let all: String = (0..self.named).map(|number| format!("#include \"{number}.h\"\n")).collect();
         fs::write(&main, first + &all)?;
         Ok(main)
@@ -234,7 +235,9 @@ impl Sources {
     /// What was left out, a line each: host functions and variables in one, and other declarations that NVRTC refused.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let of_host = |what: &str| what.contains("A namespace scope variable without memory space") || what.contains("A function without execution space");
+        let of_host = |what: &str| {
+            what.contains("A namespace scope variable without memory space") || what.contains("A function without execution space")
+        };
         let functions = self.files[..self.named].iter().flat_map(|file| file.parsed.items.iter().filter(|item| item.host)).count();
         let variables = self.refused.iter().filter(|(.., what)| of_host(what)).count();
         let parts = [(functions, "function"), (variables, "variable")].into_iter().filter(|(count, _)| *count > 0);
@@ -253,8 +256,11 @@ impl Sources {
         let mut seen = BTreeSet::new();
         for (path, line, header) in &self.missing {
             if seen.insert(header) {
-                let package = headers::package(header).or((!self.libcu && headers::CPP.iter().any(|(name, _)| name == header)).then_some("nvidia-cuda-cccl-cu12"));
-                let what = package.map_or("name its folder with -I if device code needs it".to_owned(), |package| format!("it is in the Python package {package}"));
+                let package = headers::package(header)
+                    .or((!self.libcu && headers::CPP.iter().any(|(name, _)| name == header)).then_some("nvidia-cuda-cccl-cu12"));
+                let what = package.map_or("name its folder with -I if device code needs it".to_owned(), |package| {
+                    format!("it is in the Python package {package}")
+                });
                 notes.push(format!("{}:{line}: header {header} was not found and is left out; {what}", path.display()));
             }
         }
@@ -271,7 +277,9 @@ impl Sources {
         let names = || listed(kernels.iter().map(|kernel| kernel.name.as_str()));
         let bad = |what: &str| ProgramError::new(file, 0, what.to_owned());
         let Some(first) = kernels.first() else {
-            return Err(bad("the source has no kernel").expected("a function with __global__").help("name the file that defines the kernel"));
+            return Err(bad("the source has no kernel")
+                .expected("a function with __global__")
+                .help("name the file that defines the kernel"));
         };
         let Some(entry) = entry else {
             let [only] = kernels.as_slice() else {
@@ -281,15 +289,21 @@ impl Sources {
         };
         let bare = entry.split('<').next().unwrap_or(entry).trim();
         let short = bare.rsplit("::").next().unwrap_or(bare);
-        let found = kernels.iter().find(|kernel| kernel.name == bare).or_else(|| kernels.iter().find(|kernel| kernel.name.rsplit("::").next() == Some(short)));
+        let found = kernels
+            .iter()
+            .find(|kernel| kernel.name == bare)
+            .or_else(|| kernels.iter().find(|kernel| kernel.name.rsplit("::").next() == Some(short)));
         let Some(kernel) = found else {
             return Err(bad(&format!("the source has no kernel `{bare}`")).expected(names()));
         };
         match (&kernel.template, entry.contains('<')) {
             (Some(template), false) => {
                 let launched: Vec<&str> = self.launched().into_iter().filter(|name| name.split('<').next() == Some(short)).collect();
-                let example = launched.first().map_or(format!("--entry '{}<..>'", kernel.name), |name| format!("--entry '{name}', as the host code launches it"));
-                Err(ProgramError::new(file, kernel.line, format!("kernel `{}` is a template", kernel.name)).found(format!("template<{template}>")).help(example))
+                let known = launched.first().map_or(format!("{}<..>", kernel.name), |name| format!("{name}, which the host code launches"));
+                let example = format!("name an instance with --entry, such as {known}");
+                Err(ProgramError::new(file, kernel.line, format!("kernel `{}` is a template", kernel.name))
+                    .found(format!("template<{template}>"))
+                    .help(example))
             }
             _ => Ok((kernel, format!("{}{}", kernel.name, &entry[entry.find('<').unwrap_or(entry.len())..]))),
         }
@@ -331,7 +345,8 @@ impl File {
 
     /// Leaves out an `#error` line; says whether it is one.
     fn silence(&mut self, line: u32) -> bool {
-        let found = tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
+        let found =
+            tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
         let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
         self.includes.push((token.start, token.end, Included::Nothing));
         self.includes.sort_unstable_by_key(|(start, ..)| *start);
@@ -358,10 +373,11 @@ fn included(line: &str) -> Option<(&str, bool)> {
 fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
     let mut all: Vec<(Vec<(String, u32)>, String)> = Vec::new();
     for line in log.lines() {
-        let head = [" error: ", " error #", " catastrophic error: "].iter().find_map(|word| line.split_once(word)).and_then(|(place, what)| {
-            let (path, number) = place.strip_suffix(':')?.strip_suffix(')')?.rsplit_once('(')?;
-            Some(((path.to_owned(), number.parse().ok()?), what.to_owned()))
-        });
+        let head =
+            [" catastrophic error: ", " error: ", " error #"].iter().find_map(|word| line.split_once(word)).and_then(|(place, what)| {
+                let (path, number) = place.strip_suffix(':')?.strip_suffix(')')?.rsplit_once('(')?;
+                Some(((path.to_owned(), number.parse().ok()?), what.to_owned()))
+            });
         match head {
             Some((place, what)) => all.push((vec![place], what)),
             None => {
@@ -369,7 +385,8 @@ fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
                 let Some((_, rest)) = line.split_once(" at line ") else { continue };
                 let Some((places, _)) = all.last_mut() else { continue };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-                let path = rest.split_once(" of ").map_or_else(|| places[0].0.clone(), |(_, path)| path.trim().trim_matches('"').to_owned());
+                let path =
+                    rest.split_once(" of ").map_or_else(|| places[0].0.clone(), |(_, path)| path.trim().trim_matches('"').to_owned());
                 if let Ok(number) = digits.parse() {
                     places.push((path, number));
                 }
@@ -378,3 +395,6 @@ fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;
