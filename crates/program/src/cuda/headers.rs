@@ -148,6 +148,9 @@ pub(super) const SHARED: [(&str, &str); 6] = [
     ("cstddef", "cstddef"),
 ];
 
+/// CUB's header of everything, whose parts for the host NVRTC refuses: what a CTA or a warp uses of it.
+pub(super) const CUB: &str = include_str!("include/cub.cuh");
+
 /// Folders of host libraries whose headers include most of the C++ standard library.
 pub(super) const WITH_CPP: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];
 

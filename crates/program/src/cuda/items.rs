@@ -72,7 +72,7 @@ const MARKS: [&str; 9] = [
     "__device_builtin__",
 ];
 
-/// Adds the macros of a source whose replacement has a mark of device code to `marks`; says whether there were new ones.
+/// Adds the macros of a source whose replacement has a mark of device code, or `constexpr`, to `marks`; says whether there were new ones.
 pub(super) fn find_marks(source: &str, marks: &mut Vec<String>) -> bool {
     let mut grown = false;
     for token in tokens(source).iter().filter(|token| token.kind == Kind::Line) {
@@ -83,7 +83,7 @@ pub(super) fn find_marks(source: &str, marks: &mut Vec<String>) -> bool {
             continue;
         }
         let Some(name) = names.next() else { continue };
-        if !is_mark(name, marks) && names.any(|word| is_mark(word, marks)) {
+        if !is_mark(name, marks) && names.any(|word| word == "constexpr" || is_mark(word, marks)) {
             marks.push(name.to_owned());
             grown = true;
         }
@@ -452,7 +452,9 @@ impl<'a> Parser<'a> {
         };
         let name = head.call.map(|(name, ..)| name).filter(|_| function).or(head.name);
         let name = name.map_or("", |at| self.text(at)).to_owned();
-        let host = function && !device && !head.constant && !head.defaulted && (!head.assigned || head.operator);
+        // Prototypes of templates are used in types that are computed, and NVRTC takes them.
+        let computed = head.template.is_some() && self.text(last) == ";";
+        let host = function && !device && !head.constant && !head.defaulted && !computed && (!head.assigned || head.operator);
         if head.kernel && function {
             self.kernel(head, begin);
         }

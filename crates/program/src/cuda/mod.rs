@@ -170,6 +170,10 @@ impl Sources {
         for name in headers::EMPTY {
             fs::write(include.join(name), "")?;
         }
+        if self.libcu {
+            fs::create_dir_all(include.join("cub"))?;
+            fs::write(include.join("cub/cub.cuh"), headers::CUB)?;
+        }
         let mut all = String::from("#pragma once\n");
         if self.libcu {
             for (name, header) in headers::CPP.into_iter().chain(headers::SHARED) {
