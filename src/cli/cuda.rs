@@ -44,7 +44,9 @@ pub(super) fn compile(
     let packages = run(python, ["--folders".into()])?;
     let packages: Vec<PathBuf> = String::from_utf8_lossy(&packages.stdout).lines().map(PathBuf::from).collect();
     let mut sources = Sources::read(paths, &preprocessor.include, &packages).map_err(|error| workload(&error))?;
-    for round in 1.. {
+    let mut round = 0;
+    loop {
+        round += 1;
         let folder = tempfile::Builder::new().prefix("warpshard-").tempdir();
         let folder = folder.map_err(|error| Failure::new(Exit::Output, format!("cannot make a temporary folder: {error}")))?;
         let text = sources
@@ -81,7 +83,6 @@ pub(super) fn compile(
             }
         }
     }
-    unreachable!("the loop returns at its last round")
 }
 
 /// Why there is no listing.
