@@ -185,7 +185,7 @@ def compiled(source, arch, folder):
         with open(kept, "rb") as file:
             return file.read()
     # NVRTC ends its process where a source is wrong, and its symbols are best kept away from the driver's.
-    script = ("import sys; sys.path.insert(0, sys.argv[1]); import launching; data, _ = launching.compiler().cubin_of(sys.argv[2], sys.argv[3], sys.argv[4:]); "
+    script = ("import sys; sys.path.insert(0, sys.argv[1]); import launching; data, *_ = launching.compiler().cubin_of(sys.argv[2], sys.argv[3], sys.argv[4:]); "
               "sys.stdout.buffer.write(data)")
     here = os.path.dirname(os.path.abspath(__file__))
     done = subprocess.run([sys.executable, "-c", script, here, source, f"sm_{arch}", *options_of(source)], capture_output=True)

@@ -21,7 +21,7 @@ mod sweep;
 pub(crate) use bench::BenchArgs;
 pub(crate) use machines::{CalibrateArgs, ImportArgs};
 pub(crate) use monitor::MonitorAddress;
-pub(crate) use program::{CompileArgs, CubinArgs, ExecArgs, RecordArgs};
+pub(crate) use program::{CompileArgs, CubinArgs, ExecArgs, LaunchArgs, PreprocessorArgs, RecordArgs};
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
@@ -115,6 +115,7 @@ run and writes results up to that cycle; the second aborts without results.
 Examples:
   warpshard run
   warpshard run --trace traces/bfs/kernelslist.g --threads 8 --kernels 3-10
+  warpshard run kernel.cu --entry 'f<float>' --grid 64 --block 256 --arg n=4096 --arg x=f32[n]:uniform
   warpshard run --workload gemm_tiled --set gpu.sms=40 --set mem.dram.scheduler=fcfs
   warpshard run --trace t/kernelslist.g --max-cycles 1000000 --interval 1000 --out results/t";
 
@@ -131,6 +132,12 @@ pub(crate) struct RunArgs {
     /// Built-in kernel model, or model file (.toml) [default: gemm_tiled].
     #[arg(long, value_name = "NAME|FILE", help_heading = "Simulation")]
     pub workload: Option<String>,
+    /// CUDA sources (.cu), of which --entry is run, or a launch file (.toml): short for --program.
+    #[arg(value_name = "FILE", conflicts_with_all = ["workload", "trace", "program", "app"])]
+    pub files: Vec<PathBuf>,
+    /// How a kernel of a CUDA source is launched.
+    #[command(flatten)]
+    pub launch: LaunchArgs,
     /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
     pub program: Option<PathBuf>,
@@ -153,7 +160,7 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "app", help_heading = "Simulation")]
     pub alone: bool,
     /// Architecture whose listing of the program is run [default: the first].
-    #[arg(long, value_name = "sm_70", value_parser = architecture, requires = "program", help_heading = "Simulation")]
+    #[arg(long, value_name = "sm_70", value_parser = architecture, help_heading = "Simulation")]
     pub arch: Option<u32>,
     /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression for names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "Simulation")]

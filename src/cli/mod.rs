@@ -9,6 +9,7 @@ mod check;
 mod compare;
 mod convert;
 mod cpu;
+mod cuda;
 mod dram;
 mod failure;
 mod generate;

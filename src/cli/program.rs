@@ -1,19 +1,21 @@
 //! `warpshard compile`, `exec` and `record`: programs without timing.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::Output;
 use std::sync::Arc;
 use std::time::Instant;
 
 use warpshard_program::{
-    COMPILER, Difference, Execution, KernelSummary, OutputSummary, Program, is_triton_launch_file, triton_architecture, triton_launch_file,
+    Difference, Execution, KernelSummary, OutputSummary, Program, is_triton_launch_file, triton_architecture, triton_launch_file,
 };
 use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
 use warpshard_run::Exit;
 
-use super::args::{CompileArgs, CubinArgs, ExecArgs, RecordArgs};
+use super::args::{CompileArgs, CubinArgs, ExecArgs, LaunchArgs, RecordArgs};
+use super::cuda::{self, Refused};
 use super::failure::Failure;
 use super::output;
 
@@ -26,23 +28,49 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
         Some(meta) => format!("sm_{}", triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?),
         None => args.arch.clone(),
     };
-    let out = args.out.clone().unwrap_or_else(|| args.source.with_extension(format!("{arch}.sass")));
-    let options: Vec<String> = args.options.iter().cloned().chain(args.kernel.iter().map(|name| format!("--kernel={name}"))).collect();
-    let kernels = listing(&args.source, &arch, &out, &args.python, &options)?;
+    let first = &args.sources[0];
+    let out = args.out.clone().unwrap_or_else(|| first.with_extension(format!("{arch}.sass")));
+    let kernels = if cuda::is_source(first) {
+        cuda::compile(&args.sources, (&arch, &out, &args.python), &args.preprocessor, (&args.kernel, &args.options))?.kernels
+    } else if let [source] = args.sources.as_slice() {
+        listing(source, &arch, &out, &args.python, &args.options)?
+    } else {
+        return Err(Failure::new(Exit::Usage, format!("{} is no CUDA source (.cu), of which alone several can be given", first.display())));
+    };
     let made = args.meta.as_ref().map(|meta| launch_file(meta, &out)).transpose()?;
     let with = made.map_or_else(String::new, |file| format!(", and its launch file {}", file.display()));
     output::print(&format!("{} written: {} for {arch}{with}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
 }
 
-/// The launch file of a program: the file itself, or with `--meta` the one that is made of a cubin, beside it.
+/// The launch file of a program: the file itself, or one that is made of a CUDA source or, with `--meta`, of a cubin, beside it. `arch` is the
+/// architecture to compile sources for.
 ///
 /// # Errors
-/// When a tool is missing, the cubin or the file about it is wrong, or what is made of them cannot be written.
-pub(super) fn launched(program: &Path, cubin: &CubinArgs) -> Result<PathBuf, Failure> {
-    let Some(meta) = &cubin.meta else { return Ok(program.to_path_buf()) };
+/// When a tool is missing, the source, the cubin or the file about it is wrong, or what is made of them cannot be written.
+pub(super) fn launched(
+    programs: &[PathBuf],
+    cubin: &CubinArgs,
+    launch: &LaunchArgs,
+    arch: impl FnOnce() -> Result<String, Failure>,
+) -> Result<PathBuf, Failure> {
+    let first = &programs[0];
+    if cuda::is_source(first) {
+        return cuda::launched(programs, &cubin.python, launch, &arch()?);
+    }
+    if let Some(second) = programs.get(1) {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{} and {}: only CUDA sources (.cu) can be several", first.display(), second.display()),
+        ));
+    }
+    if launch.entry.is_some() || launch.fill.is_some() || !launch.arg.is_empty() {
+        let what = format!("--entry, --arg and --fill are options of CUDA sources (.cu), and {} is none", first.display());
+        return Err(Failure::new(Exit::Usage, what));
+    }
+    let Some(meta) = &cubin.meta else { return Ok(first.clone()) };
     let arch = triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?;
-    let out = program.with_extension(format!("sm_{arch}.sass"));
-    listing(program, &format!("sm_{arch}"), &out, &cubin.python, &[])?;
+    let out = first.with_extension(format!("sm_{arch}.sass"));
+    listing(first, &format!("sm_{arch}"), &out, &cubin.python, &[])?;
     launch_file(meta, &out)
 }
 
@@ -61,38 +89,46 @@ fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Makes the listing of a source or cubin; gives the number of its kernels.
+/// Makes the listing of a cubin; gives the number of its kernels.
 fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[String]) -> Result<u64, Failure> {
     if !source.is_file() {
         return Err(Failure::new(Exit::Workload, format!("{} is no file", source.display())));
     }
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let unwritable = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
-    // The listing takes its name when it is complete.
-    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
-    let mut command = Command::new(python);
-    command.arg("-c").arg(COMPILER).arg(source).arg(arch).arg(made.path()).args(options);
-    let done = command.output().map_err(|error| {
-        let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", python.display());
-        Failure::new(Exit::Usage, what)
-    })?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    let said = said.trim_end();
-    match done.status.code() {
-        Some(0) => {}
-        Some(3) => return Err(Failure::new(Exit::Usage, said)),
-        _ => return Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", source.display()))),
+    let arguments = |made: &Path| {
+        let first: [OsString; 3] = [source.into(), arch.into(), made.into()];
+        first.into_iter().chain(options.iter().map(OsString::from))
+    };
+    match write_listing(out, |made| cuda::run(python, arguments(made))) {
+        Ok((text, said)) => {
+            if !said.is_empty() {
+                output::warn(&said);
+            }
+            Ok(text.lines().filter(|line| line.starts_with("kernel ")).count() as u64)
+        }
+        Err(Refused::Failure(failure)) => Err(failure),
+        Err(Refused::Messages(said)) => {
+            Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", source.display())))
+        }
     }
-    if !said.is_empty() {
-        output::warn(said);
+}
+
+/// Lets `make` write a listing, which takes its name when it is complete; gives its text and what was said.
+pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), Refused> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let unwritable =
+        |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
+    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
+    let done = make(made.path()).map_err(Refused::Failure)?;
+    let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
+    if !done.status.success() {
+        return Err(Refused::Messages(said));
     }
     // Written anew, so that it has the permissions of an ordinary file.
     let text = fs::read(made.path()).map_err(unwritable)?;
-    let kernels = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"kernel ")).count() as u64;
-    fs::write(made.path(), text).map_err(unwritable)?;
+    fs::write(made.path(), &text).map_err(unwritable)?;
     share(made.path()).map_err(unwritable)?;
     made.persist(out).map_err(|error| unwritable(error.error))?;
-    Ok(kernels)
+    Ok((String::from_utf8_lossy(&text).into_owned(), said))
 }
 
 #[cfg(unix)]
@@ -115,7 +151,9 @@ fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<
 /// # Errors
 /// When the program is wrong or stops.
 pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
-    let program = load(&launched(&args.program, &args.cubin)?, args.arch, &args.set)?;
+    let arch = || Ok(args.arch.map_or_else(|| "sm_90".to_owned(), |arch| format!("sm_{arch}")));
+    let launched = launched(&args.program, &args.cubin, &args.launch, arch)?;
+    let program = load(&launched, args.arch, &args.set)?;
     let started = Instant::now();
     let done = if args.check { program.check(!args.fast) } else { program.execute(!args.fast) };
     let done = done.map_err(|error| Failure::new(Exit::Workload, error))?;
@@ -132,10 +170,10 @@ pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
         } else {
             "the launch file expects no CRC-32 and no contents"
         };
-        output::warn(&format!("warning: {}: no result was compared: {why}", args.program.display()));
+        output::warn(&format!("warning: {}: no result was compared: {why}", args.program[0].display()));
     }
     if args.set.is_empty() && !done.is_as_expected() {
-        return Err(Failure::new(Exit::Workload, format!("{}: a result differs from the one expected", args.program.display())));
+        return Err(Failure::new(Exit::Workload, format!("{}: a result differs from the one expected", args.program[0].display())));
     }
     Ok(Exit::Ok)
 }

@@ -1,7 +1,7 @@
 //! `warpshard run`: from options to a result folder and a report.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
@@ -28,8 +28,12 @@ const RESULTS: &str = "results";
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
     let mut request = args.request();
-    if let (Some(program), Some(_)) = (&args.program, &args.cubin.meta) {
-        request.workload = Some(Source::Program { file: launched(program, &args.cubin)?, arch: args.arch });
+    let files: Vec<PathBuf> = args.program.iter().chain(&args.files).cloned().collect();
+    if !files.is_empty() {
+        let arch = || args.arch.map_or_else(|| architecture_of(&args.machine), |arch| Ok(format!("sm_{arch}")));
+        request.workload = Some(Source::Program { file: launched(&files, &args.cubin, &args.launch, arch)?, arch: args.arch });
+    } else if args.cubin.meta.is_some() || args.arch.is_some() {
+        return Err(Failure::new(Exit::Usage, "--meta and --arch are options of a program; name one, such as kernel.cu or --program FILE"));
     }
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
     let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
@@ -39,6 +43,13 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     let (world, stop) = (World::join()?, StopFlag::new());
     let ended = if world.is_first() { run_alone(args, &request, called, Some(&world)) } else { take_part(called, &world, &stop) };
     ended.map_err(|failure| world.abort(&failure, &stop))
+}
+
+/// The architecture that a machine's GPU executes: that of its compute capability, or sm_70 where it says none.
+fn architecture_of(machine: &str) -> Result<String, Failure> {
+    let loaded = catalogue().machine(machine, &[]).map_err(|error| Failure::new(Exit::Config, error))?;
+    let best = loaded.machine.gpu.compute_capability.best_of([70, 75, 80, 86, 90].into_iter());
+    Ok(format!("sm_{}", best.unwrap_or(70)))
 }
 
 /// Simulates a part of what the first rank writes and prints.

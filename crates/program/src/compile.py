@@ -1,7 +1,8 @@
 """Compiles CUDA C to a program listing of warpshard: NVRTC makes a cubin, nvdisasm its text, and this file writes both as one text.
 
-Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC, and `--kernel=NAME` for each instance of a
-template that is wanted. Exit status 3: a tool is missing."""
+Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC, `--kernel=NAME` for each instance of a
+template that is wanted, and `--text=FILE` with the text to compile in place of the source's. With `--folders` alone the folders of headers in Python
+packages are printed, one a line. Exit status 3: a tool is missing."""
 import ctypes, glob, hashlib, os, re, struct, subprocess, sys, tempfile, site, sysconfig
 
 def missing(what):
@@ -17,6 +18,10 @@ def find(pattern):
             return found[0]
     return None
 
+def folders():
+    found = [find(f"nvidia/{name}/include") for name in ("cuda_cccl", "cuda_runtime", "cuda_nvcc", "curand", "cublas", "cufft")]
+    return [folder for folder in found if folder]
+
 def cubin_of(source, arch, options):
     library = find("nvidia/cuda_nvrtc/lib/libnvrtc.so.12") or missing("NVRTC (nvidia-cuda-nvrtc-cu12)")
     builtins = find("nvidia/cuda_nvrtc/lib/libnvrtc-builtins.so.12*")
@@ -25,11 +30,12 @@ def cubin_of(source, arch, options):
     nvrtc = ctypes.CDLL(library)
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    include = find("nvidia/cuda_runtime/include")
-    arguments = [f"--gpu-architecture={arch}", *options] + ([f"-I{include}"] if include else [])
+    arguments = [f"--gpu-architecture={arch}", *options, *("-I" + folder for folder in folders())]
     arguments.append("-I" + (os.path.dirname(os.path.abspath(source))))
+    given = [argument[7:] for argument in arguments if argument.startswith("--text=")]
+    arguments = [argument for argument in arguments if not argument.startswith("--text=")]
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    with open(source, "rb") as file:
+    with open(given[0] if given else source, "rb") as file:
         text = file.read()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, os.path.basename(source).encode(), 0, None, None)
     for argument in arguments:
@@ -48,7 +54,13 @@ def cubin_of(source, arch, options):
     nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
     cubin = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetCUBIN(program, cubin)
-    return cubin.raw, f"NVRTC {major.value}.{minor.value}"
+    instances = []
+    for argument in arguments:
+        if argument.startswith("--kernel="):
+            name = ctypes.c_char_p()
+            if nvrtc.nvrtcGetLoweredName(program, argument[9:].encode(), ctypes.byref(name)) == 0 and name.value:
+                instances.append((name.value.decode(), argument[9:]))
+    return cubin.raw, instances, f"NVRTC {major.value}.{minor.value}"
 
 class Elf:
     def __init__(self, data):
@@ -116,7 +128,7 @@ def kernel_facts(elf, kernel):
     return dict(registers=registers, barriers=text["flags"] >> 20 & 0x7f, shared=shared["size"] if shared else 0,
                 base=base, size=size, parameters=sorted(parameters), stack=stack, cluster=cluster)
 
-def listing(cubin, arch, source, compiler, options):
+def listing(cubin, arch, source, compiler, options, instances):
     tool = find("triton/backends/nvidia/bin/nvdisasm") or missing("nvdisasm (triton)")
     elf = Elf(cubin)
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -130,8 +142,10 @@ def listing(cubin, arch, source, compiler, options):
     release = re.search(r"release ([0-9.]+)", version)
     out = ["warpshard listing 1", f"arch {arch}", f"source {os.path.basename(source)} sha256 {hashlib.sha256(open(source, 'rb').read()).hexdigest()}",
            f"compiler {compiler}", f"disassembler nvdisasm {release.group(1) if release else 'unknown'}"]
+    options = [option for option in options if not option.startswith(("--text=", "-I"))]
     if options:
         out.append("options " + " ".join(options))
+    out += [f"instance {name} {expression}" for name, expression in instances]
     # Variables in device memory, and the module's constant banks.
     for symbol in elf.symbols:
         if symbol["info"] & 15 != 1 or symbol["section"] >= len(elf.sections):
@@ -214,13 +228,16 @@ def functions(text):
     return out
 
 def main():
+    if sys.argv[1:] == ["--folders"]:
+        print("\n".join(folders()))
+        return
     source, arch, output, options = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
     if source.endswith(".cubin"):
         with open(source, "rb") as file:
-            cubin, compiler = file.read(), "unknown (a cubin)"
+            cubin, instances, compiler = file.read(), [], "unknown (a cubin)"
     else:
-        cubin, compiler = cubin_of(source, arch, options)
-    text = listing(cubin, arch, source, compiler, options)
+        cubin, instances, compiler = cubin_of(source, arch, options)
+    text = listing(cubin, arch, source, compiler, options, instances)
     with open(output, "w") as file:
         file.write(text)
 

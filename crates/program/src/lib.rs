@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod contents;
+mod cuda;
 mod device;
 mod error;
 mod exec;
@@ -40,6 +41,7 @@ use warpshard_workload::{Beside, Code, MemKind, OpClass, PeerCopy, StaticInst, U
 use contents::Element;
 use schema::{Contents, Tolerance};
 
+pub use cuda::{Kernel as SourceKernel, Launching, Parameter, Sources, launch_file};
 pub use device::{Argument, Device, LaunchShape};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};

@@ -30,6 +30,8 @@ pub(super) struct Module {
     pub(super) symbols: Vec<(String, u8, usize, usize)>,
     /// Places of constant banks that hold the address of a variable: bank, offset, name.
     pub(super) addresses: Vec<(u8, usize, String)>,
+    /// Kernels as the source names them, without spaces, each with its name in the listing.
+    pub(super) instances: Vec<(String, String)>,
     pub(super) kernels: Vec<KernelText>,
 }
 
@@ -113,6 +115,10 @@ impl Module {
                     let expected = "global NAME BYTES zero|HEX, at most 256 MiB of all variables together";
                     module.globals.push(global(&rest, MOST_GLOBAL - taken).ok_or_else(|| bad(expected))?);
                 }
+                ("instance", None) => {
+                    let name = rest.first().ok_or_else(|| bad("instance NAME EXPRESSION"))?;
+                    module.instances.push((rest[1..].concat(), (*name).to_owned()));
+                }
                 ("address", None) => module.addresses.push(address(&rest).ok_or_else(|| bad("address BANK OFFSET NAME"))?),
                 ("constant", None) => module.constants.push(bank(&rest).ok_or_else(|| bad("constant BANK HEX"))?),
                 ("kernel", _) => {
@@ -155,8 +161,10 @@ impl Module {
         }
     }
 
-    /// The kernel of a name: the whole one, or the one identifier that a mangled name begins with.
+    /// The kernel of a name: the whole one, the source's such as `f<float>`, or the one identifier that a mangled name begins with.
     pub(super) fn kernel(&self, name: &str) -> Option<usize> {
+        let expression: String = name.split_whitespace().collect();
+        let name = self.instances.iter().find(|(known, _)| *known == expression).map_or(name, |(_, mangled)| mangled);
         let mangled = format!("_Z{}{name}", name.len());
         let exact = self.kernels.iter().position(|kernel| kernel.name == name);
         exact.or_else(|| {

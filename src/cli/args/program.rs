@@ -11,9 +11,9 @@ use super::shared::key_value;
 /// Options of `compile`.
 #[derive(Args, Debug)]
 pub(crate) struct CompileArgs {
-    /// CUDA C device code (.cu), or a cubin.
-    #[arg(value_name = "FILE")]
-    pub source: PathBuf,
+    /// CUDA C (.cu), whose host code is left out, or a cubin. Several sources are compiled as one.
+    #[arg(value_name = "FILE", required = true)]
+    pub sources: Vec<PathBuf>,
     /// The architecture to compile for: sm_70, sm_75, sm_80, sm_86, sm_90, or sm_90a with products of warp groups.
     #[arg(long, value_name = "sm_70", value_parser = target, default_value = "sm_70")]
     pub arch: String,
@@ -28,8 +28,11 @@ pub(crate) struct CompileArgs {
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub python: PathBuf,
     /// An instance of a kernel that is a template, such as `reduce<float, 256>`; may be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, alias = "entry", value_name = "NAME")]
     pub kernel: Vec<String>,
+    /// Folders of headers and definitions of macros.
+    #[command(flatten)]
+    pub preprocessor: PreprocessorArgs,
     /// Options for NVRTC, after `--`.
     #[arg(last = true, value_name = "OPTION")]
     pub options: Vec<String>,
@@ -40,27 +43,73 @@ fn target(text: &str) -> Result<String, ArchitectureError> {
     architecture(text.strip_suffix('a').unwrap_or(text)).map(|_| text.to_owned())
 }
 
+/// Options of the preprocessor.
+#[derive(Args, Debug)]
+pub(crate) struct PreprocessorArgs {
+    /// A folder of headers of a CUDA source; repeatable.
+    #[arg(short = 'I', long = "include", value_name = "DIR", help_heading = "CUDA sources")]
+    pub include: Vec<PathBuf>,
+    /// Define a macro of a CUDA source; repeatable.
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]", help_heading = "CUDA sources")]
+    pub define: Vec<String>,
+}
+
+/// Options of the commands that take a CUDA source in place of a launch file.
+#[derive(Args, Debug)]
+pub(crate) struct LaunchArgs {
+    /// The kernel of a CUDA source, such as `saxpy` or `reduce<float, 256>`; without this its only kernel.
+    #[arg(long, value_name = "NAME", help_heading = "CUDA sources")]
+    pub entry: Option<String>,
+    /// CTAs in one to three dimensions; integers or formulas of the arguments.
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', default_value = "1", help_heading = "CUDA sources")]
+    pub grid: Vec<String>,
+    /// Threads of a CTA in one to three dimensions.
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', default_value = "256", help_heading = "CUDA sources")]
+    pub block: Vec<String>,
+    /// Dynamic shared memory of a CTA, in bytes.
+    #[arg(long, value_name = "BYTES", help_heading = "CUDA sources")]
+    pub shared: Option<String>,
+    /// Launch cooperatively: CTAs may wait for each other.
+    #[arg(long, help_heading = "CUDA sources")]
+    pub cooperative: bool,
+    /// An argument by the parameter's name: a number, a formula, a buffer such as f32[n]:uniform, or a list for a struct; repeatable. After the
+    /// colon: uniform, uniform=0..1, normal, integer=0..9, sequence, zero, constant=1, file=NAME, formula=FORMULA. An integer of another name is a
+    /// parameter of formulas.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = key_value, help_heading = "CUDA sources")]
+    pub arg: Vec<(String, String)>,
+    /// Choose the arguments that --arg does not give: integers of N, numbers of 1.0, buffers of N^3 elements (at most 4 Mi), which are random, or
+    /// zero where the type is unknown.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "CUDA sources")]
+    pub fill: Option<u32>,
+    /// Folders of headers and definitions of macros.
+    #[command(flatten)]
+    pub preprocessor: PreprocessorArgs,
+}
+
 /// Options of the commands that take a cubin in place of a launch file.
 #[derive(Args, Debug)]
 pub(crate) struct CubinArgs {
     /// The program is a cubin that Triton made, and this JSON file says how its kernel is launched (docs/programs.md). Its listing and launch
     /// file are made beside the cubin.
-    #[arg(long, value_name = "FILE", requires = "program", help_heading = "Cubins")]
+    #[arg(long, value_name = "FILE", help_heading = "Cubins")]
     pub meta: Option<PathBuf>,
-    /// The Python interpreter in whose environment nvdisasm is installed.
-    #[arg(long, value_name = "FILE", default_value = "python3", requires = "meta", help_heading = "Cubins")]
+    /// The Python interpreter in whose environment NVRTC and nvdisasm are installed.
+    #[arg(long, value_name = "FILE", default_value = "python3", help_heading = "Cubins")]
     pub python: PathBuf,
 }
 
 /// Options of `exec`.
 #[derive(Args, Debug)]
 pub(crate) struct ExecArgs {
-    /// The launch file, or with --meta a cubin.
-    #[arg(value_name = "FILE")]
-    pub program: PathBuf,
+    /// The launch file, a CUDA source (.cu), or with --meta a cubin. Further CUDA sources are compiled with the first.
+    #[arg(value_name = "FILE", required = true)]
+    pub program: Vec<PathBuf>,
     /// How the cubin is launched.
     #[command(flatten)]
     pub cubin: CubinArgs,
+    /// How a kernel of a CUDA source is launched.
+    #[command(flatten)]
+    pub launch: LaunchArgs,
     /// The architecture whose listing is executed [default: the first].
     #[arg(long, value_name = "sm_70", value_parser = architecture)]
     pub arch: Option<u32>,

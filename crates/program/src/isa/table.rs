@@ -309,6 +309,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "BSYNC" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::Sync, "qB"),
         "BREAK" => row(&[&["RELIABLE"]], Op::Break, "qB"),
         "BMOV" => bmov(parts),
+        "WARPSYNC" if parts.has("ALL") && parts.has("COLLECTIVE") => row(&[&["COLLECTIVE"], &["ALL"]], Op::WarpSyncAll, "i"),
         "WARPSYNC" if parts.has("ALL") => row(&[&["ALL"]], Op::WarpSyncAll, ""),
         "WARPSYNC" => {
             let exclusive = parts.has("EXCLUSIVE") || parts.has("COLLECTIVE");

@@ -1,0 +1,404 @@
+//! CUDA sources as they stand: host code is left out, headers are found, and what remains is compiled as device code.
+//!
+//! NVRTC compiles device code alone. [`Sources::read`] reads files with the headers that they include, and blanks functions without a mark of
+//! device code. What else belongs to the host, such as a variable or a struct of `std::vector`, shows when NVRTC refuses it:
+//! [`Sources::leave_out`] takes its messages and blanks the declarations that they name, unless these are device code. Lines keep their numbers.
+
+mod headers;
+mod items;
+mod launch;
+mod tokens;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::{ProgramError, listed};
+use items::{Form, Item, Parsed, find_marks, line_of, parse};
+use tokens::Kind;
+
+pub use items::{Kernel, Parameter};
+pub use launch::{Launching, launch_file};
+
+/// Longest source or header that is read, in bytes.
+const MOST_TEXT: u64 = 1 << 24;
+/// The header with all of [`headers::CPP`].
+const ALL_CPP: &str = "warpshard_cpp.h";
+/// Most files of one program.
+const MOST_FILES: usize = 4096;
+
+/// Sources with the headers that they include.
+#[derive(Debug)]
+pub struct Sources {
+    files: Vec<File>,
+    /// How many files come first that the user named.
+    named: usize,
+    /// Headers that were not found, each with its file and line.
+    missing: Vec<(PathBuf, u32, String)>,
+    /// Declarations that NVRTC refused, each with file, line and message.
+    refused: Vec<(PathBuf, u32, String)>,
+    /// Whether libcu++ is there.
+    libcu: bool,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    text: String,
+    parsed: Parsed,
+    /// Whether each of the items is left out.
+    gone: Vec<bool>,
+    /// Lines that include another of the files, or nothing that is there: their bytes and what stands there instead.
+    includes: Vec<(usize, usize, Included)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Included {
+    File(usize),
+    /// The C++ headers of libcu++.
+    Cpp,
+    Nothing,
+}
+
+impl Sources {
+    /// Reads sources and the headers that they include. `folders` are those of `-I`; `system` are the folders of packages, whose headers stay as they
+    /// are.
+    ///
+    /// # Errors
+    /// When a file cannot be read, is no text or too long.
+    pub fn read(paths: &[PathBuf], folders: &[PathBuf], system: &[PathBuf]) -> Result<Self, ProgramError> {
+        let libcu = system.iter().any(|folder| folder.join("cuda/std/type_traits").is_file());
+        let mut sources = Self { files: Vec::new(), named: paths.len(), missing: Vec::new(), refused: Vec::new(), libcu };
+        let mut known: Vec<PathBuf> = Vec::new();
+        for path in paths {
+            sources.open(path)?;
+            known.push(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        }
+        let mut at = 0;
+        while at < sources.files.len() {
+            sources.includes(at, folders, system, &mut known)?;
+            at += 1;
+        }
+        let mut marks = Vec::new();
+        loop {
+            let mut grown = false;
+            for file in &sources.files {
+                grown |= find_marks(&file.text, &mut marks);
+            }
+            if !grown {
+                break;
+            }
+        }
+        for file in &mut sources.files {
+            file.parsed = parse(&file.text, &marks);
+            file.gone = file.parsed.items.iter().map(|item| item.host).collect();
+        }
+        Ok(sources)
+    }
+
+    fn open(&mut self, path: &Path) -> Result<(), ProgramError> {
+        let bad = |what: String| ProgramError::new(path, 0, what);
+        if self.files.len() == MOST_FILES {
+            return Err(bad("is one header too many".into()).expected(format!("at most {MOST_FILES} files")));
+        }
+        let length = fs::metadata(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        if !length.is_file() {
+            return Err(bad("is no file".into()).expected("a CUDA source (.cu)"));
+        }
+        if length.len() > MOST_TEXT {
+            return Err(bad("is too long".into()).found(format!("{} bytes", length.len())).expected(format!("at most {MOST_TEXT} bytes")));
+        }
+        let bytes = fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        // Comments of old sources are in all encodings; what is no UTF-8 becomes a character each.
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.into_bytes().into_iter().map(|byte| if byte < 128 { byte as char } else { '?' }).collect());
+        self.files.push(File { path: path.to_path_buf(), text, parsed: Parsed::default(), gone: Vec::new(), includes: Vec::new() });
+        Ok(())
+    }
+
+    /// Finds what a file includes, and reads what is new.
+    fn includes(&mut self, at: usize, folders: &[PathBuf], system: &[PathBuf], known: &mut Vec<PathBuf>) -> Result<(), ProgramError> {
+        let text = self.files[at].text.clone();
+        let path = self.files[at].path.clone();
+        let own = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        for token in tokens::tokens(&text).into_iter().filter(|token| token.kind == Kind::Line) {
+            let Some((header, quoted)) = included(token.of(&text)) else { continue };
+            let own = Some(&own).filter(|_| quoted);
+            let found = own.into_iter().chain(folders).map(|folder| folder.join(header)).find(|path| path.is_file());
+            let instead = if let Some(found) = found {
+                let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+                let number = match known.iter().position(|path| *path == real) {
+                    Some(number) => number,
+                    None => {
+                        self.open(&found)?;
+                        known.push(real);
+                        known.len() - 1
+                    }
+                };
+                Included::File(number)
+            } else if self.provided(header) || system.iter().any(|folder| folder.join(header).is_file()) {
+                continue;
+            } else {
+                self.missing.push((path.clone(), line_of(&text, token.start), header.to_owned()));
+                if headers::WITH_CPP.iter().any(|folder| header.starts_with(folder)) { Included::Cpp } else { Included::Nothing }
+            };
+            self.files[at].includes.push((token.start, token.end, instead));
+        }
+        Ok(())
+    }
+
+    /// Whether a header is one of those that [`Sources::write`] writes.
+    fn provided(&self, header: &str) -> bool {
+        let c = headers::C.iter().any(|(names, _)| names.contains(&header));
+        c || headers::EMPTY.contains(&header) || (self.libcu && headers::CPP.iter().any(|(name, _)| *name == header))
+    }
+
+    /// Writes what NVRTC compiles into an empty folder: the sources without host code, and the folder `include` with small headers. Returns the file
+    /// to compile.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        let include = folder.join("include");
+        fs::create_dir_all(include.join("sys"))?;
+        for (names, text) in headers::C {
+            for name in names {
+                fs::write(include.join(name), text)?;
+            }
+        }
+        for name in headers::EMPTY {
+            fs::write(include.join(name), "")?;
+        }
+        if self.libcu {
+            fs::create_dir_all(include.join("cub"))?;
+            fs::write(include.join("cub/cub.cuh"), headers::CUB)?;
+        }
+        let mut all = String::from("#pragma once\n");
+        if self.libcu {
+            for (name, header) in headers::CPP.into_iter().chain(headers::SHARED) {
+                let text = format!("#pragma once\n#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n");
+                fs::write(include.join(name), text)?;
+            }
+            all.extend(headers::CPP.iter().map(|(name, _)| format!("#include <{name}>\n")));
+        }
+        fs::write(include.join(ALL_CPP), all)?;
+        for (number, file) in self.files.iter().enumerate() {
+            let line = format!("#line 1 {:?}\n", file.path.display().to_string());
+            fs::write(folder.join(format!("{number}.h")), [line.into_bytes(), file.device_code()].concat())?;
+        }
+        let main = folder.join("main.cu");
+        // NVCC includes headers with these types before every source.
+        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <math.h>\n#include <sys/types.h>\n".to_owned();
+        let all: String = (0..self.named).map(|number| format!("#include \"{number}.h\"\n")).collect();
+        fs::write(&main, first + &all)?;
+        Ok(main)
+    }
+
+    /// Leaves out the declarations that NVRTC's messages name, unless these are device code; says how many.
+    pub fn leave_out(&mut self, log: &str) -> usize {
+        let mut chosen: BTreeSet<(usize, usize)> = BTreeSet::new();
+        let mut errors_of_host = 0;
+        for (places, message) in errors(log) {
+            for (path, line) in places {
+                let Some(number) = self.files.iter().position(|file| file.path.display().to_string() == path) else { continue };
+                if message.starts_with("#error") {
+                    errors_of_host += usize::from(self.files[number].silence(line));
+                    self.refused.push((self.files[number].path.clone(), line, message.clone()));
+                    break;
+                }
+                if let Some(item) = self.files[number].refusable(line) {
+                    if chosen.insert((number, item)) {
+                        let file = &self.files[number];
+                        let (at, name) = (line_of(&file.text, file.parsed.items[item].start), &file.parsed.items[item].name);
+                        let name = if name.is_empty() { String::new() } else { format!("`{name}`: ") };
+                        self.refused.push((file.path.clone(), at, format!("{name}{message}")));
+                    }
+                    break;
+                }
+            }
+        }
+        for &(file, item) in &chosen {
+            self.files[file].gone[item] = true;
+        }
+        chosen.len() + errors_of_host
+    }
+
+    /// The kernels of the sources that the user named, and of headers if these have none.
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        let of = |files: &'_ [File]| files.iter().flat_map(|file| 0..file.parsed.kernels.len()).count();
+        let files = if of(&self.files[..self.named]) > 0 { &self.files[..self.named] } else { &self.files[..] };
+        files.iter().flat_map(|file| &file.parsed.kernels).collect()
+    }
+
+    /// Kernels with template arguments that the host code launches.
+    pub fn launched(&self) -> Vec<&str> {
+        self.files[..self.named].iter().flat_map(|file| file.parsed.launched.iter().map(String::as_str)).collect()
+    }
+
+    /// What was left out, a line each: host functions and variables in one, and other declarations that NVRTC refused.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let of_host = |what: &str| {
+            what.contains("A namespace scope variable without memory space") || what.contains("A function without execution space")
+        };
+        let functions = self.files[..self.named].iter().flat_map(|file| file.parsed.items.iter().filter(|item| item.host)).count();
+        let variables = self.refused.iter().filter(|(.., what)| of_host(what)).count();
+        let parts = [(functions, "function"), (variables, "variable")].into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" })).collect();
+        if !parts.is_empty() {
+            notes.push(format!("host code is left out: {}", parts.join(", ")));
+        }
+        let refused = self.refused.iter().filter(|(.., what)| !of_host(what));
+        notes.extend(refused.map(|(path, line, what)| format!("{}:{line}: left out as host code: {what}", path.display())));
+        notes
+    }
+
+    /// Headers that were not found, a line each, with the package or what to do; of interest where the sources do not compile.
+    pub fn missing_headers(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (path, line, header) in &self.missing {
+            if seen.insert(header) {
+                let package = headers::package(header)
+                    .or((!self.libcu && headers::CPP.iter().any(|(name, _)| name == header)).then_some("nvidia-cuda-cccl-cu12"));
+                let what = package.map_or("name its folder with -I if device code needs it".to_owned(), |package| {
+                    format!("it is in the Python package {package}")
+                });
+                notes.push(format!("{}:{line}: header {header} was not found and is left out; {what}", path.display()));
+            }
+        }
+        notes
+    }
+
+    /// The kernel that `entry` names, with template arguments or without; without `entry` the only one.
+    ///
+    /// # Errors
+    /// When there is no such kernel or it is not clear which one is meant; the message lists those that there are.
+    pub fn entry(&self, entry: Option<&str>) -> Result<(&Kernel, String), ProgramError> {
+        let kernels = self.kernels();
+        let file = &self.files[0].path;
+        let names = || listed(kernels.iter().map(|kernel| kernel.name.as_str()));
+        let bad = |what: &str| ProgramError::new(file, 0, what.to_owned());
+        let Some(first) = kernels.first() else {
+            return Err(bad("the source has no kernel")
+                .expected("a function with __global__")
+                .help("name the file that defines the kernel"));
+        };
+        let Some(entry) = entry else {
+            let [only] = kernels.as_slice() else {
+                return Err(bad("the source has several kernels").found(names()).help(format!("name one, such as --entry {}", first.name)));
+            };
+            return self.entry(Some(&only.name));
+        };
+        let bare = entry.split('<').next().unwrap_or(entry).trim();
+        let short = bare.rsplit("::").next().unwrap_or(bare);
+        let found = kernels
+            .iter()
+            .find(|kernel| kernel.name == bare)
+            .or_else(|| kernels.iter().find(|kernel| kernel.name.rsplit("::").next() == Some(short)));
+        let Some(kernel) = found else {
+            return Err(bad(&format!("the source has no kernel `{bare}`")).expected(names()));
+        };
+        match (&kernel.template, entry.contains('<')) {
+            (Some(template), false) => {
+                let launched: Vec<&str> = self.launched().into_iter().filter(|name| name.split('<').next() == Some(short)).collect();
+                let known = launched.first().map_or(format!("{}<..>", kernel.name), |name| format!("{name}, which the host code launches"));
+                let example = format!("name an instance with --entry, such as {known}");
+                Err(ProgramError::new(file, kernel.line, format!("kernel `{}` is a template", kernel.name))
+                    .found(format!("template<{template}>"))
+                    .help(example))
+            }
+            _ => Ok((kernel, format!("{}{}", kernel.name, &entry[entry.find('<').unwrap_or(entry.len())..]))),
+        }
+    }
+}
+
+impl File {
+    /// The text with blanks for what is left out. Preprocessor lines stay, so that conditions stay whole.
+    fn device_code(&self) -> Vec<u8> {
+        let mut bytes = self.text.clone().into_bytes();
+        let mut keep = vec![true; bytes.len()];
+        for (item, _) in self.parsed.items.iter().zip(&self.gone).filter(|(_, gone)| **gone) {
+            keep[item.start..item.end].fill(false);
+        }
+        for token in tokens::tokens(&self.text).iter().filter(|token| token.kind == Kind::Line) {
+            keep[token.start..token.end].fill(true);
+        }
+        for (byte, keep) in bytes.iter_mut().zip(keep) {
+            if !keep && !matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for &(start, end, included) in &self.includes {
+            out.extend_from_slice(&bytes[at..start]);
+            match included {
+                Included::File(number) => out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes()),
+                Included::Cpp => out.extend_from_slice(format!("#include <{ALL_CPP}>").as_bytes()),
+                Included::Nothing => {}
+            }
+            // The line's own line ends, if it was continued.
+            out.extend(bytes[start..end].iter().filter(|&&byte| byte == b'\n'));
+            at = end;
+        }
+        out.extend_from_slice(&bytes[at..]);
+        out
+    }
+
+    /// Leaves out an `#error` line; says whether it is one.
+    fn silence(&mut self, line: u32) -> bool {
+        let found =
+            tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
+        let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
+        self.includes.push((token.start, token.end, Included::Nothing));
+        self.includes.sort_unstable_by_key(|(start, ..)| *start);
+        true
+    }
+
+    /// The smallest declaration at a line that may be left out.
+    fn refusable(&self, line: u32) -> Option<usize> {
+        let covers = |item: &Item| (line_of(&self.text, item.start)..=line_of(&self.text, item.end)).contains(&line);
+        let all = self.parsed.items.iter().enumerate().filter(|(number, item)| !self.gone[*number] && covers(item));
+        let (number, item) = all.min_by_key(|(_, item)| item.end - item.start)?;
+        (!item.device || (item.both && item.form == Form::Function)).then_some(number)
+    }
+}
+
+/// The header that a line includes, and whether it is in quotes.
+fn included(line: &str) -> Option<(&str, bool)> {
+    let rest = line.strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
+    let (close, quoted) = if rest.starts_with('"') { ('"', true) } else { ('>', false) };
+    rest.strip_prefix(['"', '<']).and_then(|rest| rest.split_once(close)).map(|(header, _)| (header.trim(), quoted))
+}
+
+/// The errors of NVRTC's messages: the places that each names, the first of which is its own, and its text.
+fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
+    let mut all: Vec<(Vec<(String, u32)>, String)> = Vec::new();
+    for line in log.lines() {
+        let head =
+            [" catastrophic error: ", " error: ", " error #"].iter().find_map(|word| line.split_once(word)).and_then(|(place, what)| {
+                let (path, number) = place.strip_suffix(':')?.strip_suffix(')')?.rsplit_once('(')?;
+                Some(((path.to_owned(), number.parse().ok()?), what.to_owned()))
+            });
+        match head {
+            Some((place, what)) => all.push((vec![place], what)),
+            None => {
+                // Of an instantiation: `at line 12 of file`, or `at line 12` of the same file.
+                let Some((_, rest)) = line.split_once(" at line ") else { continue };
+                let Some((places, _)) = all.last_mut() else { continue };
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let path =
+                    rest.split_once(" of ").map_or_else(|| places[0].0.clone(), |(_, path)| path.trim().trim_matches('"').to_owned());
+                if let Ok(number) = digits.parse() {
+                    places.push((path, number));
+                }
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Tokens of CUDA C++: comments, strings, preprocessor lines and brackets are told apart as a compiler does.
+
+/// The kind of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An identifier or a keyword.
+    Name,
+    /// A number.
+    Number,
+    /// A string or a character, with its quotes.
+    Text,
+    /// One character of punctuation; `::` is one token.
+    Mark,
+    /// A preprocessor line with its continuation lines.
+    Line,
+}
+
+/// A token and its bytes in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// The kind.
+    pub(super) kind: Kind,
+    /// The first byte.
+    pub(super) start: usize,
+    /// The byte after the last.
+    pub(super) end: usize,
+}
+
+impl Token {
+    /// The token's text.
+    pub(super) fn of<'a>(&self, source: &'a str) -> &'a str {
+        &source[self.start..self.end]
+    }
+}
+
+fn starts_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn continues_name(byte: u8) -> bool {
+    starts_name(byte) || byte.is_ascii_digit()
+}
+
+/// The tokens of a source; an unclosed comment or string ends with the text, and NVRTC reports it.
+pub(super) fn tokens(source: &str) -> Vec<Token> {
+    let bytes = source.as_bytes();
+    let (mut all, mut at, mut fresh) = (Vec::new(), 0, true);
+    while at < bytes.len() {
+        let start = at;
+        let kind = match bytes[at] {
+            b'\n' => {
+                (at, fresh) = (at + 1, true);
+                continue;
+            }
+            byte if byte.is_ascii_whitespace() => {
+                at += 1;
+                continue;
+            }
+            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
+                at = comment(bytes, at);
+                continue;
+            }
+            b'\\' if line_end(bytes, at + 1).is_some() => {
+                at = line_end(bytes, at + 1).unwrap_or(at + 1);
+                continue;
+            }
+            b'#' if fresh => {
+                at = directive(bytes, at);
+                Kind::Line
+            }
+            b'"' | b'\'' => {
+                at = quoted(bytes, at);
+                Kind::Text
+            }
+            byte if byte.is_ascii_digit() || (byte == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) => {
+                at = number(bytes, at);
+                Kind::Number
+            }
+            byte if starts_name(byte) => {
+                while at < bytes.len() && continues_name(bytes[at]) {
+                    at += 1;
+                }
+                match (&source[start..at], bytes.get(at)) {
+                    ("R" | "LR" | "uR" | "UR" | "u8R", Some(b'"')) => {
+                        at = raw(source, at);
+                        Kind::Text
+                    }
+                    ("L" | "u" | "U" | "u8", Some(b'"' | b'\'')) => {
+                        at = quoted(bytes, at);
+                        Kind::Text
+                    }
+                    _ => Kind::Name,
+                }
+            }
+            b':' if bytes.get(at + 1) == Some(&b':') => {
+                at += 2;
+                Kind::Mark
+            }
+            _ => {
+                at += 1;
+                Kind::Mark
+            }
+        };
+        fresh = false;
+        all.push(Token { kind, start, end: at });
+    }
+    all
+}
+
+/// The byte after a line end at `at`, if one is there.
+fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match (bytes.get(at), bytes.get(at + 1)) {
+        (Some(b'\n'), _) => Some(at + 1),
+        (Some(b'\r'), Some(b'\n')) => Some(at + 2),
+        _ => None,
+    }
+}
+
+/// The byte after a comment.
+fn comment(bytes: &[u8], mut at: usize) -> usize {
+    if bytes[at + 1] == b'/' {
+        while at < bytes.len() && bytes[at] != b'\n' {
+            at = if bytes[at] == b'\\' { line_end(bytes, at + 1).unwrap_or(at + 1) } else { at + 1 };
+        }
+        return at;
+    }
+    at += 2;
+    while at < bytes.len() && !bytes[at..].starts_with(b"*/") {
+        at += 1;
+    }
+    (at + 2).min(bytes.len())
+}
+
+/// The line end of a preprocessor line.
+fn directive(bytes: &[u8], mut at: usize) -> usize {
+    while at < bytes.len() && bytes[at] != b'\n' {
+        at = match bytes[at] {
+            b'\\' => line_end(bytes, at + 1).unwrap_or(at + 1),
+            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => comment(bytes, at),
+            _ => at + 1,
+        };
+    }
+    at
+}
+
+/// The byte after a string or character; both end at the end of a line.
+fn quoted(bytes: &[u8], mut at: usize) -> usize {
+    let quote = bytes[at];
+    at += 1;
+    while at < bytes.len() && bytes[at] != b'\n' {
+        match bytes[at] {
+            b'\\' => at = line_end(bytes, at + 1).unwrap_or(at + 2),
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    at.min(bytes.len())
+}
+
+/// The byte after a raw string, whose quote is at `at`.
+fn raw(source: &str, at: usize) -> usize {
+    let Some(open) = source[at..].find('(') else { return source.len() };
+    let close = format!("){}\"", &source[at + 1..at + open]);
+    source[at + open..].find(&close).map_or(source.len(), |found| at + open + found + close.len())
+}
+
+/// The byte after a number, which may have digit separators and exponents with signs.
+fn number(bytes: &[u8], mut at: usize) -> usize {
+    while at < bytes.len() {
+        at += match bytes[at] {
+            b'e' | b'E' | b'p' | b'P' if matches!(bytes.get(at + 1), Some(b'+' | b'-')) => 2,
+            b'\'' if bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) => 2,
+            b'.' => 1,
+            byte if continues_name(byte) => 1,
+            _ => break,
+        };
+    }
+    at
+}

@@ -1,0 +1,149 @@
+//! CUDA sources as programs: compiled without their host code, and launched by options instead of a launch file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use warpshard_program::{COMPILER, Launching, Sources, is_triton_launch_file, launch_file};
+use warpshard_run::Exit;
+
+use super::args::{LaunchArgs, PreprocessorArgs};
+use super::failure::Failure;
+use super::output;
+use super::program::write_listing;
+
+/// Most times that a source is compiled: after each of them declarations that NVRTC refuses are left out.
+const MOST_ROUNDS: usize = 32;
+
+/// Whether a file is a CUDA source, as its name says.
+pub(super) fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh")
+}
+
+/// A compiled source: its listing is written.
+pub(super) struct Compiled {
+    /// The number of kernels in the listing.
+    pub(super) kernels: u64,
+    /// Names in the listing of the kernels that were asked for.
+    names: BTreeMap<String, String>,
+}
+
+/// Compiles sources as one to the listing `out`.
+///
+/// # Errors
+/// When a tool is missing, a file cannot be read, device code is wrong, or the listing cannot be written.
+pub(super) fn compile(
+    paths: &[PathBuf],
+    (arch, out, python): (&str, &Path, &Path),
+    preprocessor: &PreprocessorArgs,
+    (kernels, options): (&[String], &[String]),
+) -> Result<Compiled, Failure> {
+    let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);
+    let packages = run(python, ["--folders".into()])?;
+    let packages: Vec<PathBuf> = String::from_utf8_lossy(&packages.stdout).lines().map(PathBuf::from).collect();
+    let mut sources = Sources::read(paths, &preprocessor.include, &packages).map_err(|error| workload(&error))?;
+    let mut round = 0;
+    loop {
+        round += 1;
+        let folder = tempfile::Builder::new().prefix("warpshard-").tempdir();
+        let folder = folder.map_err(|error| Failure::new(Exit::Output, format!("cannot make a temporary folder: {error}")))?;
+        let text = sources
+            .write(folder.path())
+            .map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", folder.path().display())))?;
+        let made = write_listing(out, |made| {
+            let mut arguments: Vec<OsString> = vec![paths[0].clone().into(), arch.into(), made.into()];
+            arguments.push(joined("--text=", &text));
+            arguments.extend([folder.path().join("include"), folder.path().to_path_buf()].iter().map(|folder| joined("-I", folder)));
+            arguments.extend(preprocessor.include.iter().map(|folder| joined("-I", folder)));
+            arguments.extend(preprocessor.define.iter().map(|macro_| OsString::from(format!("-D{macro_}"))));
+            arguments.extend(options.iter().map(OsString::from));
+            arguments.extend(kernels.iter().map(|name| OsString::from(format!("--kernel={name}"))));
+            run(python, arguments)
+        });
+        match made {
+            Ok((listing, _)) => {
+                sources.notes().iter().for_each(|note| output::warn(&format!("note: {note}")));
+                let instances = listing.lines().filter_map(|line| line.strip_prefix("instance ")?.split_once(' '));
+                let names = instances.map(|(name, expression)| (expression.to_owned(), name.to_owned())).collect();
+                let count = listing.lines().filter(|line| line.starts_with("kernel ")).count() as u64;
+                return Ok(Compiled { kernels: count, names });
+            }
+            Err(Refused::Failure(failure)) => return Err(failure),
+            Err(Refused::Messages(log)) => {
+                if round < MOST_ROUNDS && sources.leave_out(&log) > 0 {
+                    continue;
+                }
+                let notes: String =
+                    sources.notes().iter().chain(&sources.missing_headers()).map(|note| format!("\nnote: {note}")).collect();
+                let help =
+                    "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
+                return Err(workload(&format!("{} does not compile for {arch}:\n{log}{notes}\n{help}", paths[0].display())));
+            }
+        }
+    }
+}
+
+/// Why there is no listing.
+pub(super) enum Refused {
+    /// NVRTC refuses the source, with these messages.
+    Messages(String),
+    /// Something else.
+    Failure(Failure),
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut argument = OsString::from(option);
+    argument.push(path);
+    argument
+}
+
+/// Runs the compiling script.
+///
+/// # Errors
+/// When the interpreter cannot be started or a tool is missing.
+pub(super) fn run(python: &Path, arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
+    let done = Command::new(python).arg("-c").arg(COMPILER).args(arguments).output().map_err(|error| {
+        let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", python.display());
+        Failure::new(Exit::Usage, what)
+    })?;
+    if done.status.code() == Some(3) {
+        return Err(Failure::new(Exit::Usage, String::from_utf8_lossy(&done.stderr).trim_end()));
+    }
+    Ok(done)
+}
+
+/// Compiles sources and writes a launch file of their kernel `--entry` beside the first of them; returns the launch file.
+///
+/// # Errors
+/// Those of [`compile`], and when the kernel or an argument is missing or unknown.
+pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch: &str) -> Result<PathBuf, Failure> {
+    // Code for sm_90a has what code for sm_90 has, and products of warp groups.
+    let arch = if arch == "sm_90" { "sm_90a" } else { arch };
+    let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);
+    // The kernel's name is needed before NVRTC is asked for it.
+    let read = Sources::read(paths, &args.preprocessor.include, &[]).map_err(|error| workload(&error))?;
+    let (kernel, entry) = read.entry(args.entry.as_deref()).map_err(|error| workload(&error))?;
+    let launching = Launching {
+        grid: args.grid.clone(),
+        block: args.block.clone(),
+        shared: args.shared.clone(),
+        cooperative: args.cooperative,
+        arguments: args.arg.clone(),
+        fill: args.fill,
+    };
+    let listing = paths[0].with_extension(format!("run.{arch}.sass"));
+    let file = listing.with_extension("toml");
+    // Arguments are checked before anything is compiled.
+    launch_file(&paths[0], (kernel, &entry), (&listing, arch), &launching).map_err(|error| workload(&error))?;
+    if fs::read_to_string(&file).is_ok_and(|before| !is_triton_launch_file(&before)) {
+        let what = format!("{} is there already, and this program did not make it; move it", file.display());
+        return Err(Failure::new(Exit::Output, what));
+    }
+    let compiled = compile(paths, (arch, &listing, python), &args.preprocessor, (&[entry.clone()], &[]))?;
+    let name = compiled.names.get(&entry).map_or(entry.as_str(), String::as_str);
+    let text = launch_file(&paths[0], (kernel, name), (&listing, arch), &launching).map_err(|error| workload(&error))?;
+    output::file(&file, text.as_bytes())?;
+    Ok(file)
+}

@@ -1,0 +1,4 @@
+__global__ void wrong(int *x)
+{
+    *x = nothing;
+}
