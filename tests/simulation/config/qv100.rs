@@ -82,6 +82,8 @@ impl Options {
             mshr_merge: number(2, 2),
             miss_queue: number(3, 0),
             port_bytes: number(4, 0),
+            write_cycles: 1,
+            dirty_ratio: 100,
         }
     }
 
