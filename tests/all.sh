@@ -18,10 +18,10 @@ documentation() {
 # begins.
 # The Python package has no tests of its own in Rust.
 tests() { cargo test --workspace --exclude warpshard-python --features "$features" --lib --bins --tests -- --show-output; }
-examples() { cargo test --workspace --features "$features" --doc; }
+examples() { cargo test --workspace --exclude warpshard-python --features "$features" --doc; }
 # The tests of recorded traces, as in a clone that stands alone.
 alone() {
-    WARPSHARD_REFERENCE=/nowhere cargo test --features "$features" --test simulation -- --show-output traces references import machines
+    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --exclude warpshard-python --features "$features" --test simulation -- --show-output traces references import machines
 }
 
 step format format

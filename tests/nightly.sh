@@ -14,12 +14,12 @@ loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
         cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
 }
-recipes() { WARPSHARD_ADDING=build cargo test --features "$features" --quiet --test adding; }
+recipes() { WARPSHARD_ADDING=build cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test adding; }
 # The seed is fixed, so that the same tree is judged alike every night; WARPSHARD_FUZZ_SEED chooses other mutations. A failure prints how to
 # repeat it.
 fuzz() {
     WARPSHARD_FUZZ_SECONDS="${WARPSHARD_FUZZ_SECONDS:-600}" WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" \
-        cargo test --features "$features" --quiet --test fuzz
+        cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test fuzz
 }
 
 step "all ways of running" ways

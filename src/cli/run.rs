@@ -48,7 +48,7 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
 /// The architecture that a machine's GPU executes: that of its compute capability, or sm_70 where it says none.
 fn architecture_of(machine: &str) -> Result<String, Failure> {
     let loaded = catalogue().machine(machine, &[]).map_err(|error| Failure::new(Exit::Config, error))?;
-    let best = loaded.machine.gpu.compute_capability.best_of([70, 75, 80, 86, 90].into_iter());
+    let best = loaded.machine.gpu.compute_capability.best_of([70, 75, 80, 86, 90]);
     Ok(format!("sm_{}", best.unwrap_or(70)))
 }
 

@@ -203,8 +203,10 @@ impl Sources {
             for (path, line) in places {
                 let Some(number) = self.files.iter().position(|file| file.path.display().to_string() == path) else { continue };
                 if message.starts_with("#error") {
-                    errors_of_host += usize::from(self.files[number].silence(line));
-                    self.refused.push((self.files[number].path.clone(), line, message.clone()));
+                    if self.files[number].silence(line) {
+                        errors_of_host += 1;
+                        self.refused.push((self.files[number].path.clone(), line, message.clone()));
+                    }
                     break;
                 }
                 if let Some(item) = self.files[number].refusable(line) {
@@ -352,6 +354,9 @@ impl File {
         let found =
             tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
         let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
+        if self.includes.iter().any(|(start, ..)| *start == token.start) {
+            return false;
+        }
         self.includes.push((token.start, token.end, Included::Nothing));
         self.includes.sort_unstable_by_key(|(start, ..)| *start);
         true

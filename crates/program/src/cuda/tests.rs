@@ -79,8 +79,9 @@ fn what_nvrtc_refuses_is_left_out_unless_it_is_device_code() {
     assert_eq!(sources.leave_out(&log.join("\n")), 3);
     let code = String::from_utf8(sources.files[0].device_code()).unwrap();
     assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["__device__", "foo", "y;", "struct", "Z", "{", "};"]);
-    assert_eq!(sources.leave_out(&log.join("\n")), 0);
     assert_eq!(sources.notes().len(), 3);
+    // What is around a declaration that is gone comes next.
+    assert_eq!([sources.leave_out(&log.join("\n")), sources.leave_out(&log.join("\n"))], [1, 0]);
 }
 
 #[test]
