@@ -12,7 +12,6 @@ use warpshard_run::Exit;
 use super::args::{LaunchArgs, PreprocessorArgs};
 use super::failure::Failure;
 use super::output;
-use super::program::write_listing;
 
 /// Most times that a source is compiled: after each of them declarations that NVRTC refuses are left out.
 const MOST_ROUNDS: usize = 32;
@@ -146,4 +145,34 @@ pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch
     let text = launch_file(&paths[0], (kernel, name), (&listing, arch), &launching).map_err(|error| workload(&error))?;
     output::file(&file, text.as_bytes())?;
     Ok(file)
+}
+
+/// Lets `make` write a listing, which takes its name when it is complete; gives its text and what was said.
+pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), Refused> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let unwritable =
+        |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
+    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
+    let done = make(made.path()).map_err(Refused::Failure)?;
+    let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
+    if !done.status.success() {
+        return Err(Refused::Messages(said));
+    }
+    // Written anew, so that it has the permissions of an ordinary file.
+    let text = fs::read(made.path()).map_err(unwritable)?;
+    fs::write(made.path(), &text).map_err(unwritable)?;
+    share(made.path()).map_err(unwritable)?;
+    made.persist(out).map_err(|error| unwritable(error.error))?;
+    Ok((String::from_utf8_lossy(&text).into_owned(), said))
+}
+
+#[cfg(unix)]
+fn share(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn share(_: &Path) -> std::io::Result<()> {
+    Ok(())
 }

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -98,7 +97,7 @@ fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[Stri
         let first: [OsString; 3] = [source.into(), arch.into(), made.into()];
         first.into_iter().chain(options.iter().map(OsString::from))
     };
-    match write_listing(out, |made| cuda::run(python, arguments(made))) {
+    match cuda::write_listing(out, |made| cuda::run(python, arguments(made))) {
         Ok((text, said)) => {
             if !said.is_empty() {
                 output::warn(&said);
@@ -110,36 +109,6 @@ fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[Stri
             Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", source.display())))
         }
     }
-}
-
-/// Lets `make` write a listing, which takes its name when it is complete; gives its text and what was said.
-pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), Refused> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let unwritable =
-        |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
-    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
-    let done = make(made.path()).map_err(Refused::Failure)?;
-    let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
-    if !done.status.success() {
-        return Err(Refused::Messages(said));
-    }
-    // Written anew, so that it has the permissions of an ordinary file.
-    let text = fs::read(made.path()).map_err(unwritable)?;
-    fs::write(made.path(), &text).map_err(unwritable)?;
-    share(made.path()).map_err(unwritable)?;
-    made.persist(out).map_err(|error| unwritable(error.error))?;
-    Ok((String::from_utf8_lossy(&text).into_owned(), said))
-}
-
-#[cfg(unix)]
-fn share(file: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(file, fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn share(_: &Path) -> std::io::Result<()> {
-    Ok(())
 }
 
 fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<Program>, Failure> {

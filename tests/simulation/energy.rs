@@ -33,6 +33,8 @@ const FREE: &[(&str, &[&str])] = &[
         "prefetches, which are paid as packets and in the LLC",
         &["prefetches_issued", "prefetches_useful", "prefetches_late", "prefetches_present", "prefetches_dropped"],
     ),
+    ("reads that share a look-up in the LLC, which is paid", &["coalescer_reads", "coalescer_joined", "coalescer_full"]),
+    ("paid as matrix instructions", &["group_products"]),
     ("of HBM3, of which no set has energies", &["bank_refreshes"]),
     ("part of the warp instructions", &["flushed_warp_instructions", "replayed_warp_instructions"]),
     ("CTAs that are taken away", &["ctas_switched", "ctas_flushed", "ctas_returned", "ctas_preempted"]),

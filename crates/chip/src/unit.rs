@@ -10,7 +10,7 @@ use warpshard_gpu::sm::{
 };
 use warpshard_mem::dram::DramCounters;
 use warpshard_mem::dram::control::{BankCounters, ControlCounters};
-use warpshard_mem::llc::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
+use warpshard_mem::llc::{CoalescerCounters, LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 use warpshard_mem::{Partition, PartitionDecision, StallCounts};
 use warpshard_noc::hub::{Hub, HubCounters, LinkCounters};
 use warpshard_noc::mesh::{MeshCounters, MeshNet};
@@ -78,6 +78,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
+        ("llc, each slice with a coalescer", CoalescerCounters::INFO.iter().collect()),
         ("sm_application, each SM and application", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("llc_application, each slice and application", LlcApplicationCounters::INFO.iter().collect()),
         ("stall, each memory partition", StallCounts::INFO.iter().collect()),

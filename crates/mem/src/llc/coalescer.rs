@@ -19,9 +19,9 @@ use warpshard_stats::counters;
 counters! {
     /// What the coalescer in front of a slice counts.
     pub struct CoalescerCounters {
-        reads: "requests", "Reads that were taken.";
-        joined: "requests", "Those that shared the answers of another read, and so never reached the slice.";
-        full: "requests", "Those that nobody could join, because the table had no room for them.";
+        coalescer_reads: "requests", "Reads that were taken.";
+        coalescer_joined: "requests", "Those that shared the answers of another read, and so never reached the slice.";
+        coalescer_full: "requests", "Those that nobody could join, because the table had no room for them.";
     }
 }
 
@@ -140,21 +140,21 @@ impl Coalescer {
         }
         // What is no SM (a CPU core, a link to another GPU) reads for itself.
         let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(Taken::GoesOn(packet)) };
-        self.counters.reads += 1;
+        self.counters.coalescer_reads += 1;
         let covers = |read: &&mut Shared| {
             let whole = read.left == read.first.sectors && packet.sectors.0 & !read.left.0 == 0;
             read.open && read.line == line && read.group == group && whole
         };
         if let Some(read) = reads.iter_mut().find(covers) {
             read.join(Reader::of(&packet), self.spec.requesters);
-            self.counters.joined += 1;
+            self.counters.coalescer_joined += 1;
             return Some(Taken::Joined);
         }
         if reads.len() < WAYS {
             let (others, joined) = Default::default();
             reads.push(Shared { line, group, first: Reader::of(&packet), left: packet.sectors, open: true, others, joined });
         } else {
-            self.counters.full += 1;
+            self.counters.coalescer_full += 1;
         }
         Some(Taken::GoesOn(packet))
     }
@@ -258,7 +258,7 @@ mod tests {
         lrc.answer(&read(4, 5, 256, 15));
         assert_eq!(copies(&mut lrc), [(5, 1, 256, 15)]);
         assert_eq!(lrc.waiting(), None);
-        assert_eq!((lrc.counters.reads, lrc.counters.joined, lrc.counters.full), (6, 4, 0));
+        assert_eq!((lrc.counters.coalescer_reads, lrc.counters.coalescer_joined, lrc.counters.coalescer_full), (6, 4, 0));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         let mut lrc = *Coalescer::new(Coalescing { requesters: 4, sms: 2, reads: 8, latency: 0 }, &Arc::from([0, 0, 1, 1])).unwrap();
         let readers = [0, 2, 1, 3, 4, 5].map(|port| read(port, 0, 128, 1));
         assert_eq!(take(&mut lrc, &readers), [false, false, true, true, false, false]);
-        assert_eq!((lrc.counters.reads, lrc.counters.joined), (4, 2));
+        assert_eq!((lrc.counters.coalescer_reads, lrc.counters.coalescer_joined), (4, 2));
     }
 
     #[test]
@@ -287,6 +287,6 @@ mod tests {
         let reads: Vec<_> = (0..9).map(|line| read(0, line, 128 * u64::from(line), 1)).collect();
         assert_eq!(take(&mut lrc, &reads), [false; 9]);
         assert_eq!(take(&mut lrc, &[read(1, 0, 8 * 128, 1), read(1, 1, 7 * 128, 1)]), [false, true]);
-        assert_eq!(lrc.counters.full, 2);
+        assert_eq!(lrc.counters.coalescer_full, 2);
     }
 }

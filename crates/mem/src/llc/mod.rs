@@ -11,7 +11,7 @@ mod sets;
 mod slice;
 mod waits;
 
-pub use coalescer::{Coalescer, Taken};
+pub use coalescer::{Coalescer, CoalescerCounters, Taken};
 pub use counters::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 pub use from_dram::FromDram;
 pub use sets::Sets;

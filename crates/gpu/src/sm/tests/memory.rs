@@ -212,21 +212,25 @@ fn loads_past_the_l1_of_a_sector_under_way_send_no_request_of_their_own() {
 }
 
 #[test]
-fn stores_of_a_warp_to_parts_of_a_sector_leave_as_one() {
-    let writes = |places: u32| {
+fn stores_of_a_warp_to_parts_of_a_sector_that_the_l1_has_leave_as_one() {
+    let writes = |(places, loads): (u32, bool)| {
         let mut machine = test_machine();
         (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
         let mut program = Program::new(1);
+        if loads {
+            program.access(0, load(1, &[]), FULL, &lanes(0x10000, 32));
+        }
         for word in 0..4 {
             program.access(0, store(&[1]), FULL, &lanes(0x10000 + 4 * word, 32));
         }
         let mut bench = Bench::single(&machine, 32, program.exit());
         bench.issues();
         let requests = bench.requests();
-        let bytes = requests.iter().map(|(_, packet)| packet.bytes.count_ones()).sum::<u32>();
-        (requests.len(), bytes)
+        let writes: Vec<u32> =
+            requests.iter().filter(|(_, packet)| packet.op == MemOp::Write).map(|(_, packet)| packet.bytes.count_ones()).collect();
+        (writes.len(), writes.iter().sum::<u32>())
     };
-    assert_eq!([0, 64].map(writes), [(128, 4 * 128), (32, 4 * 128)]);
+    assert_eq!([(0, true), (64, true), (64, false)].map(writes), [(128, 4 * 128), (32, 4 * 128), (128, 4 * 128)]);
 }
 
 #[test]
