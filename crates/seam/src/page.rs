@@ -48,7 +48,7 @@ pub enum Keep {
 ///
 /// *What it may change.* Its own state.
 ///
-/// *What must hold.* Nothing: every reply is possible. A row that a request has opened stays open until that request has its column command.
+/// *What must hold.* Any reply is allowed. The controller keeps a row that it opened for a request open until the request's column command.
 pub trait PagePolicy: State + Debug + Send + Sync + CopiedPagePolicy {
     /// Its name, for messages and checkpoints.
     fn name(&self) -> &str;

@@ -77,7 +77,7 @@ pub(super) struct Dispatch {
     /// The maxima of interleaved kernels, where kernels are interleaved.
     shares: Option<Shares>,
     capacity: Capacity,
-    /// The order of CTAs, where it is a trait object.
+    /// The order of CTAs, unless it is the default.
     seeing: Option<Box<Seeing>>,
 }
 
@@ -239,7 +239,7 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Binds CTAs to the candidates that a policy chooses, one after the other.
+    /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
     fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
         let mut given = SmSet::new(self.rooms.len());
         loop {

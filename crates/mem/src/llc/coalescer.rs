@@ -28,8 +28,8 @@ counters! {
 /// Reads of a set of the table.
 const WAYS: usize = 8;
 
-/// The most requesters that share a read, by the schema.
-pub(crate) const MOST: usize = 8;
+/// The most requesters that share a read: the upper bound of `mem.coalescer.requesters`.
+const MOST: usize = 8;
 
 /// Who asked for which sectors.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]

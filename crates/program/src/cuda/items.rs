@@ -113,7 +113,7 @@ pub(super) fn parse(source: &str, marks: &[String]) -> Parsed {
     parser.parsed
 }
 
-/// Leaves out the branches of conditions whose brackets do not match, but the first that is not `#if 0`, and all preprocessor lines.
+/// Drops all preprocessor lines. Where the branches of a condition have brackets that do not match, keeps only the first branch that is not `#if 0`.
 fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
     struct Open {
         depth: i64,

@@ -238,7 +238,7 @@ impl Sources {
         self.files[..self.named].iter().flat_map(|file| file.parsed.launched.iter().map(String::as_str)).collect()
     }
 
-    /// What was left out, a line each: host functions and variables in one, and other declarations that NVRTC refused.
+    /// What was left out: one line counts host functions and variables, and each other declaration that NVRTC refused has a line of its own.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let of_host = |what: &str| {
@@ -390,7 +390,7 @@ fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
         match head {
             Some((place, what)) => all.push((vec![place], what)),
             None => {
-                // Of an instantiation: `at line 12 of file`, or `at line 12` of the same file.
+                // NVRTC names where a template was instantiated: `at line 12 of file`, or `at line 12` for the same file.
                 let Some((_, rest)) = line.split_once(" at line ") else { continue };
                 let Some((places, _)) = all.last_mut() else { continue };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

@@ -89,7 +89,7 @@ impl GroupProducts {
         groups.get(over).copied()
     }
 
-    /// Takes a part of a product from a warp; `group` are the warps of its group that have not finished. Returns what [`Self::begin_whole`] does.
+    /// Takes a warp's part of a product, and begins the products that are whole; `group` is the set of unfinished warps in its warp group.
     pub(super) fn hand_in(&mut self, warp: usize, part: Part, group: u64) -> Begun {
         let of_warp = &mut self.warps[warp];
         of_warp.waiting.push_back(part);
