@@ -201,6 +201,10 @@ pub struct Dispatch {
     pub order: Vec<u16>,
     /// Which SM gets the next CTA.
     pub cta_order: CtaOrder,
+    /// Core cycles from the start of a CTA on an SM to that of the next, at least: `cta_interval`, and `warp_interval` for each of its warps.
+    pub cta_interval: u32,
+    /// For each warp.
+    pub warp_interval: u32,
     /// Core cycles from the launch of a kernel (its predecessors in the stream having ended) to its first CTA's start.
     pub launch_latency: u64,
     /// Kernels that may run at once on the chip.
@@ -328,6 +332,9 @@ pub struct Products {
     pub register_interval: u32,
     /// Products of a warp that have not begun.
     pub queue: u32,
+    /// Core cycles for which the matrix units read sums through the ports of the registers, before they leave these to others for as long; 0 where
+    /// they take no port.
+    pub sum_reads: u32,
 }
 
 /// The tensor memory accelerator of an SM.

@@ -205,6 +205,15 @@ pub(super) const KEYS: &[Key] = &[
     .default("2")
     .quiet(),
     key!(
+        "gpu.sm.control.products.sum_reads",
+        Kind::Cycles("core", 0, 24),
+        "For so long the matrix units read sums through the ports of the registers, before they leave these to others for as long; 0 where they take \
+         no port (H100: beside a product of N columns, IMAD and LOP3 of other warps lose N / 4 cycles and MUFU half of that).",
+        |m| m.gpu.sm.control.products.sum_reads
+    )
+    .default("16")
+    .quiet(),
+    key!(
         "gpu.sm.control.bulk.latency",
         Kind::Cycles("core", 0, 4096),
         "From the instruction of a bulk copy in the load/store unit to its first request (H100, bulk.l2_16_a1).",

@@ -40,6 +40,22 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.dispatch.cta_order", Kind::Choice(CtaOrder::WORDS), "Which SM gets the next CTA.", |m| m.gpu.dispatch.cta_order)
         .default("\"rotating\""),
     key!(
+        "gpu.dispatch.cta_interval",
+        Kind::Cycles("core", 0, 4096),
+        "From the start of a CTA on an SM to that of the next, at least, without what its warps take.",
+        |m| m.gpu.dispatch.cta_interval
+    )
+    .default("0")
+    .quiet(),
+    key!(
+        "gpu.dispatch.warp_interval",
+        Kind::Cycles("core", 0, 256),
+        "So much longer for each warp of the CTA.",
+        |m| m.gpu.dispatch.warp_interval
+    )
+    .default("0")
+    .quiet(),
+    key!(
         "gpu.dispatch.launch_latency",
         Kind::Cycles("core", 0, 1 << 30),
         "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",

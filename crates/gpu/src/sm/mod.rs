@@ -122,7 +122,7 @@ impl Sm {
         let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
         let ahead = if core.spec.style == CoreStyle::ControlWords { ControlCore::longest(&core.spec) } else { 0 };
         Self {
-            starts: CtaStage::new(&core.spec, &workload),
+            starts: CtaStage::new(&core.spec, &machine.gpu.dispatch, &workload),
             fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
             issue: IssueStage::new(&core.spec, id, &machine.own),
             control: ControlCore::new(&core.spec),

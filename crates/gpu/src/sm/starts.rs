@@ -1,7 +1,7 @@
 //! The stage that starts CTAs.
 //!
 //! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
-//! free, one per cycle and in the order of binding; where SMs are allocated by ranges, those of applications of more than the least priority first.
+//! free, one after the other (`gpu.dispatch.cta_interval`) and in the order of binding; where SMs are allocated by ranges, those of applications of more than the least priority first.
 //! A kernel of which the SM holds as many CTAs as its share is passed over. It gets the bit by
 //! which its loads go past the L1 if fewer resident CTAs of its kernel have it than a controller wants (Liang and Li, "Efficient Kernel
 //! Management on GPUs", ACM TECS 16(4), 2017, Section 4.4); one that comes back after a preemption is a CTA that starts, so its SM decides anew. Its warps occupy consecutive slots from a multiple of their number.
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpshard_base::{Cycle, KernelIndex, LinkId, address_space};
-use warpshard_config::machine::{Allocation, Sm as Spec};
+use warpshard_config::machine::{Allocation, Dispatch, Sm as Spec};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
 use warpshard_workload::{CtaProgram, Workload};
 
@@ -45,14 +45,17 @@ pub(super) struct CtaStage {
     last_kernel: Option<KernelIndex>,
     /// No CTA starts: the SM is paused.
     held: bool,
-    /// No CTA starts before this cycle: the SM is waking.
+    /// No CTA starts before this cycle: the SM is waking, or starts another.
     earliest: Cycle,
+    /// Cycles from one start to the next, and more for each warp.
+    #[state(fixed)]
+    intervals: [u64; 2],
     /// By application: whether its CTAs go first, and to fixed positions; empty where SMs are not allocated by ranges.
     preempting: Box<[bool]>,
 }
 
 impl CtaStage {
-    pub(super) fn new(spec: &Spec, workload: &Workload) -> Self {
+    pub(super) fn new(spec: &Spec, dispatch: &Dispatch, workload: &Workload) -> Self {
         let preempting = if spec.allocation == Allocation::Ranges { preempting(workload) } else { Box::default() };
         Self {
             bound: VecDeque::new(),
@@ -62,6 +65,7 @@ impl CtaStage {
             last_kernel: None,
             held: false,
             earliest: Cycle(0),
+            intervals: [dispatch.cta_interval, dispatch.warp_interval].map(u64::from),
             preempting,
         }
     }
@@ -188,6 +192,8 @@ impl CtaStage {
             past_l1: self.bypasses(kernel, &core.ctas),
         };
         let Bound { launch, program, contexts, .. } = self.bound.remove(at)?;
+        let [of_cta, of_warp] = self.intervals;
+        self.earliest = self.earliest.max(core.now.after(of_cta + of_warp * u64::from(needs.warps)));
         let alone = core.ctas.resident() == 0;
         if alone {
             core.resume_active();

@@ -218,7 +218,7 @@ impl ControlCore {
             let group = group_of(warp, core);
             let part = Part { columns, registers, closes, at: now };
             let begun = self.products.hand_in(warp, part, group);
-            multiply(begun, group, core);
+            self.multiply(begun, group, core);
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, code.pc, issue, core, observers);
@@ -322,7 +322,8 @@ impl ControlCore {
             let before = core.warps.at_barrier;
             let group = group_of(warp, core) & !(1 << warp);
             core.warp_finished(warp);
-            multiply(self.products.begin_whole(group), group, core);
+            let begun = self.products.begin_whole(group);
+            self.multiply(begun, group, core);
             self.release(before & !core.warps.at_barrier);
             observers.warp_finished(core.now);
             issue.limit_warps(core, observers);
@@ -346,6 +347,19 @@ impl ControlCore {
         issue.wait_changed(core, observers);
     }
 
+    /// Products of a warp group begin: its warps may have to be looked at again, and the matrix units read sums.
+    fn multiply(&mut self, begun: Begun, group: u64, core: &mut Core) {
+        if begun.products == 0 {
+            return;
+        }
+        core.warps.touched |= group;
+        core.counters.sm.group_products += begun.products;
+        core.counters.sm.group_product_cycles += begun.cycles;
+        for (begins, ends) in self.products.take_times() {
+            self.subs.iter_mut().for_each(|sub| sub.ports.multiply(begins, ends, core.now.0));
+        }
+    }
+
     /// The barrier of `warps` opened.
     fn release(&mut self, warps: u64) {
         for warp in bits(warps) {
@@ -365,13 +379,4 @@ fn group_of(warp: usize, core: &Core) -> u64 {
     let (all, running) = core.ctas.warps_at_barrier(core.warps.cta[warp]);
     let first = all.trailing_zeros() as usize;
     running & 0b1111 << (first + (warp - first) / 4 * 4)
-}
-
-/// Products of a warp group begin: its warps may have to be looked at again.
-fn multiply(begun: Begun, group: u64, core: &mut Core) {
-    if begun.products > 0 {
-        core.warps.touched |= group;
-        core.counters.sm.group_products += begun.products;
-        core.counters.sm.group_product_cycles += begun.cycles;
-    }
 }

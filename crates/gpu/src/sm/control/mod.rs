@@ -98,7 +98,7 @@ impl ControlCore {
             return None;
         }
         let sub = || SubCore {
-            ports: Ports::default(),
+            ports: Ports::new(spec.control.products.sum_reads),
             reuse: ReuseCache::default(),
             allocated: 0,
             control_free: 0,

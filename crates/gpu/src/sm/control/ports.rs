@@ -1,7 +1,10 @@
 //! The read ports of the register file and the reuse cache of a sub-core.
 //!
 //! There are two banks, chosen by the lowest bit of a register's number, with one read port each. An instruction of fixed latency leaves the
-//! allocate stage when all its operands can be read in the three cycles after that; memory instructions read in the cycles that are left.
+//! allocate stage when all its operands can be read in the three cycles after that; memory instructions read in the cycles that are left. While
+//! the matrix unit multiplies for a warp group, it reads the sums through both ports in half of the cycles.
+
+use std::collections::VecDeque;
 
 use warpshard_workload::{NO_REGISTER, Pipe, StaticInst};
 
@@ -16,12 +19,49 @@ pub(super) const WINDOW: u64 = 3;
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct Ports {
     taken: [[u64; AHEAD as usize]; 2],
+    sums: SumReads,
+}
+
+/// The cycles in which the matrix unit reads sums: in each product's time, pieces of as many cycles with and without reads.
+#[derive(Debug, Default, warpshard_state::State)]
+struct SumReads {
+    /// Cycles of a piece, at most.
+    piece: u64,
+    /// Products that are not over, each with its first cycle and the one after its last.
+    products: VecDeque<(u64, u64)>,
+    /// After the last of them.
+    until: u64,
+}
+
+impl SumReads {
+    #[inline]
+    fn reads(&self, cycle: u64) -> bool {
+        cycle < self.until && self.products.iter().any(|(begins, ends)| self.reads_in(*begins, *ends, cycle))
+    }
+
+    fn reads_in(&self, begins: u64, ends: u64, cycle: u64) -> bool {
+        let piece = self.piece.min((ends - begins) / 2);
+        (begins..ends).contains(&cycle) && (cycle - begins) % (2 * piece).max(1) < piece
+    }
 }
 
 impl Ports {
+    /// With a matrix unit that reads sums for so many cycles in a row.
+    pub(super) fn new(sum_reads: u32) -> Self {
+        debug_assert!(u64::from(sum_reads) < AHEAD - WINDOW);
+        Self { sums: SumReads { piece: sum_reads.into(), ..SumReads::default() }, ..Self::default() }
+    }
+
+    /// The matrix unit multiplies from one cycle on until before another.
+    pub(super) fn multiply(&mut self, begins: u64, ends: u64, now: u64) {
+        while self.sums.products.pop_front_if(|(_, ends)| *ends <= now).is_some() {}
+        self.sums.products.push_back((begins, ends));
+        self.sums.until = ends;
+    }
+
     /// Whether a port is taken in a cycle.
     pub(super) fn is_taken(&self, bank: usize, cycle: u64) -> bool {
-        self.taken[bank][(cycle % AHEAD) as usize] == cycle
+        self.taken[bank][(cycle % AHEAD) as usize] == cycle || self.sums.reads(cycle)
     }
 
     fn free(&self, bank: usize, after: u64) -> usize {
@@ -108,6 +148,21 @@ mod tests {
         assert_eq!(ports.allocate(11, [0, 3]), 11);
         assert_eq!(ports.allocate(11, [2, 0]), 12);
         assert_eq!(ports.allocate(13, [1, 0]), 13);
+    }
+
+    #[test]
+    fn the_matrix_unit_reads_sums_in_half_of_the_cycles_of_a_product() {
+        let mut ports = Ports::new(16);
+        ports.multiply(100, 164, 90);
+        ports.multiply(164, 180, 91);
+        let free: Vec<u64> = (96..184).filter(|cycle| !ports.is_taken(0, *cycle)).collect();
+        let expected: Vec<u64> = (96..100).chain(116..132).chain(148..164).chain(172..184).collect();
+        assert_eq!(free, expected);
+        // The window of three cycles after the allocate stage has to have a free one.
+        assert_eq!((ports.allocate(99, [0, 0]), ports.allocate(99, [1, 0]), ports.allocate(99, [2, 0])), (99, 113, 115));
+        let mut none = Ports::new(0);
+        none.multiply(100, 164, 90);
+        assert!((96..184).all(|cycle| !none.is_taken(1, cycle)));
     }
 
     #[test]

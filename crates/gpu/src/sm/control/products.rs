@@ -61,11 +61,18 @@ pub(super) struct GroupProducts {
     /// When the operands of the next product can be read, and when it can be multiplied.
     read_free: u64,
     multiply_free: u64,
+    /// From when until when the products multiply that began since it was last asked.
+    times: Vec<(u64, u64)>,
 }
 
 impl GroupProducts {
     pub(super) fn new(spec: Spec) -> Self {
-        Self { spec, warps: (0..MAX_WARPS).map(|_| OfWarp::default()).collect(), read_free: 0, multiply_free: 0 }
+        Self { spec, warps: (0..MAX_WARPS).map(|_| OfWarp::default()).collect(), read_free: 0, multiply_free: 0, times: Vec::new() }
+    }
+
+    /// Takes out from when until when the products multiply that began since the last time.
+    pub(super) fn take_times(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.times.drain(..)
     }
 
     /// A warp starts: it has no products.
@@ -133,6 +140,7 @@ impl GroupProducts {
         let begins = reads.max(self.multiply_free);
         let takes = columns.div_ceil(COLUMNS).max(u64::from(least));
         self.multiply_free = begins + takes;
+        self.times.push((begins, begins + columns.div_ceil(COLUMNS)));
         // There is room for the operands of one product beside those of the one that is multiplied. Columns come as they are needed where the first
         // matrix is in registers.
         self.read_free = if part.registers { begins } else { (reads + read).max(begins) };
@@ -145,7 +153,7 @@ mod tests {
     use super::*;
 
     fn products() -> GroupProducts {
-        GroupProducts::new(Spec { latency: 50, register_latency: 40, shared_bytes: 128, register_interval: 14, queue: 2 })
+        GroupProducts::new(Spec { latency: 50, register_latency: 40, shared_bytes: 128, register_interval: 14, queue: 2, sum_reads: 16 })
     }
 
     /// The cycles in which products end whose parts come as early as they may.
