@@ -28,6 +28,7 @@ const PORTS: SmPorts = SmPorts {
     reply_credit: LinkId(2),
     from_reply_net: LinkId(3),
     request_credit: LinkId(4),
+    peers: None,
     from_grid: LinkId(5),
 };
 
@@ -76,6 +77,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         name: "bench".into(),
         id: 1,
         grid: Dim3 { x: 2, y: 1, z: 1 },
+        cluster: Dim3::ONE,
         block: Dim3 { x: WARPS * 16, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 32,

@@ -25,6 +25,10 @@ const FREE: &[(&str, &[&str])] = &[
         ],
     ),
     ("counted when their CTA ended", &["ended_cta_instructions"]),
+    (
+        "of the network between the SMs of clusters, which no set of energies has",
+        &["peer_ctas", "peer_reads", "peer_writes", "peer_sectors", "peer_arrivals", "cluster_barriers"],
+    ),
     ("paid as hits and misses of the L1, or as packets past it", &["memory_accesses", "l1_bypasses"]),
     ("paid as hits and misses of the LLC", &["accesses", "misses", "fetches"]),
     ("paid as flits and hops", &["packets", "packets_sent", "packets_received"]),

@@ -17,8 +17,15 @@ fn v100() -> Machine {
 
 fn sm(machine: &Machine) -> Sm {
     let link = LinkId(0);
-    let ports =
-        SmPorts { to_request_net: link, to_grid: link, reply_credit: link, from_reply_net: link, request_credit: link, from_grid: link };
+    let ports = SmPorts {
+        to_request_net: link,
+        to_grid: link,
+        reply_credit: link,
+        from_reply_net: link,
+        request_credit: link,
+        from_grid: link,
+        peers: None,
+    };
     Sm::new(SmId(0), machine, Arc::new(model::builtin("vecadd", 1, &[]).unwrap()), ports)
 }
 

@@ -8,12 +8,13 @@ use warpshard_config::machine::{self, Cpu, MemcpyWarms, Noc, Sharing};
 use warpshard_config::placement::Placement;
 use warpshard_cpu::{CpuCore, CpuPorts};
 use warpshard_engine::{Latency, Plan, PlannedUnit};
-use warpshard_gpu::cta::{Grid, GridPorts, SystemPorts};
+use warpshard_gpu::cta::{Grid, GridPorts, SystemPorts, gpcs};
 use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_gpu::sm::{Sm, SmPorts};
 use warpshard_mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard_noc::hub::NetPorts;
 use warpshard_noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology, Torus, Wired};
+use warpshard_noc::peers::{PeerNet, PeerPorts};
 use warpshard_noc::{Crossbar, Direction, SubnetPorts};
 use warpshard_seam::{self as seam, SwitchSite};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
@@ -75,14 +76,18 @@ struct Wiring {
     /// Between the grid scheduler and the hub of a system.
     grid_to_hub: LinkId,
     hub_to_grid: LinkId,
+    /// Between the SMs and the network of clusters.
+    sm_to_peers: LinkId,
+    peers_to_sm: LinkId,
     /// After the last.
     next: u32,
 }
 
 impl Wiring {
-    /// Of a GPU whose links begin at `first`, with `cpus` CPU cores and `hub` ports of its hub at each network.
-    fn of(first: u32, machine: &Machine, cpus: u32, hub: u32) -> Self {
+    /// Of a GPU whose links begin at `first`, with `cpus` CPU cores, `hub` ports of its hub at each network, and perhaps a network of clusters.
+    fn of(first: u32, machine: &Machine, cpus: u32, hub: u32, peers: bool) -> Self {
         let sms = machine.gpu.sms;
+        let of_clusters = if peers { sms } else { 0 };
         let (ports, slices) = (sms + cpus + hub, slices(machine) + hub);
         let mut next = first;
         let mut block = |links: u32| {
@@ -105,6 +110,8 @@ impl Wiring {
             grid_to_partition: block(machine.mem.map.partitions),
             grid_to_hub: block(system),
             hub_to_grid: block(system),
+            sm_to_peers: block(of_clusters),
+            peers_to_sm: block(of_clusters),
             next,
         }
     }
@@ -149,6 +156,21 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError
     .into())
 }
 
+/// Whether a GPC has an SM for each CTA of the largest cluster.
+fn check_clusters(machine: &Machine, workload: &Workload) -> Result<(), BuildError> {
+    let Some(kernel) = workload.kernels.iter().max_by_key(|kernel| kernel.info.cluster_ctas()) else { return Ok(()) };
+    let (size, most) = (kernel.info.cluster_ctas(), gpcs(&machine.gpu.cluster, machine.gpu.sms).iter().map(Vec::len).max().unwrap_or(0));
+    if size as usize <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "kernel `{}` has clusters of {size} CTAs, each of which needs an SM of its own in one GPC, and the largest GPC of {} has {most}; use a smaller \
+         cluster, or a machine with larger GPCs (`gpu.cluster.gpcs`)",
+        kernel.info.name, machine.name
+    )
+    .into())
+}
+
 /// Builds the units and links of `machine` running `workload`, and `load` on its CPU cores.
 ///
 /// # Errors
@@ -158,13 +180,16 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     machine.each_kind().try_for_each(Machine::check_own)?;
     let (clocks, cpu_clock) = clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
+    machine.each_kind().try_for_each(|kind| check_clusters(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
     let switches = system.as_ref().map_or(0, SystemPlan::switches);
-    let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores), switches);
+    let clusters = workload.kernels.iter().any(|kernel| kernel.info.cluster_ctas() > 1);
+    let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores), switches, clusters);
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
     let mut wirings: Vec<Wiring> = Vec::new();
-    for gpu in machine.each_gpu() {
-        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), gpu, layout.cpus, hub));
+    for (number, gpu) in (0..).zip(machine.each_gpu()) {
+        let peers = layout.gpu(number).peers().is_some();
+        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), gpu, layout.cpus, hub, peers));
     }
     let mut plan = Plan::new(clocks[0].core);
     let needs_phases = machine.each_kind().any(|kind| kind.gpu.sm.order.needs_phases());
@@ -247,6 +272,13 @@ impl Gpu<'_> {
             plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0, part });
             shard += 1;
         }
+        if layout.peers().is_some() {
+            let links = PeerPorts { first_from_sm: self.wiring.sm_to_peers, first_to_sm: self.wiring.peers_to_sm };
+            let unit = ChipUnit::Peers(Box::new(PeerNet::new(&self.machine.gpu.cluster, layout.sms as usize, links)));
+            let name = format!("{prefix}network of clusters");
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "peers", shard, cost: 0.5, part });
+            shard += 1;
+        }
         Ok(shard)
     }
 
@@ -261,7 +293,7 @@ impl Gpu<'_> {
     }
 
     fn sm(&self, sm: u32, phases: Option<&Arc<[Phases]>>) -> Sm {
-        let wiring = self.wiring;
+        let (wiring, peers) = (self.wiring, self.layout.gpu(self.number).peers().is_some());
         let ports = SmPorts {
             to_request_net: Self::nth(wiring.port_to_request, sm),
             to_grid: Self::nth(wiring.sm_to_grid, sm),
@@ -269,6 +301,7 @@ impl Gpu<'_> {
             from_reply_net: Self::nth(wiring.reply_to_port, sm),
             request_credit: Self::nth(wiring.request_credit_to_port, sm),
             from_grid: Self::nth(wiring.grid_to_sm, sm),
+            peers: peers.then(|| (Self::nth(wiring.sm_to_peers, sm), Self::nth(wiring.peers_to_sm, sm))),
         };
         let unit = Sm::new(SmId(sm as u16), self.machine, Arc::clone(self.workload), ports);
         let unit = if let Some(phases) = phases { unit.with_phases(Arc::clone(phases)) } else { unit };
@@ -535,6 +568,11 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     if hub.is_some() {
         bundle(&hubs[..1], grid, false, to_copies);
         bundle(&hubs[..1], grid, true, dispatch);
+    }
+    if let Some(peers) = here.peers() {
+        let latency = Latency::Fixed(Tick(machine.gpu.cluster.link_latency * clocks.core.period));
+        bundle(&sms, peers, true, latency);
+        bundle(&sms, peers, false, latency);
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warpshard_base::{CpuId, PartitionId, SmId, UnitId};
 use warpshard_config::Machine;
+use warpshard_config::machine::CoreStyle;
 
 /// The units of a GPU, which are consecutive in a plan: its SMs, its partitions, the request and the reply network, the grid scheduler,
 /// and in a system its hub.
@@ -19,6 +20,8 @@ pub struct GpuLayout {
     pub sms_before: u32,
     /// Whether it has a hub.
     hub: bool,
+    /// Whether it has a network between the SMs of clusters.
+    peers: bool,
 }
 
 impl GpuLayout {
@@ -56,9 +59,14 @@ impl GpuLayout {
         self.nth(self.sms + self.partitions + 3)
     }
 
+    /// Its network between the SMs of clusters, where the workload has clusters.
+    pub fn peers(self) -> Option<UnitId> {
+        self.peers.then(|| self.nth(self.sms + self.partitions + 3 + u32::from(self.hub)))
+    }
+
     /// How many units it has.
     pub fn units(self) -> u16 {
-        (self.sms + self.partitions + 3) as u16 + u16::from(self.hub)
+        (self.sms + self.partitions + 3) as u16 + u16::from(self.hub) + u16::from(self.peers)
     }
 }
 
@@ -74,12 +82,14 @@ pub struct ChipLayout {
 }
 
 impl ChipLayout {
-    pub(super) fn of(machine: &Machine, cpus: u32, switches: u32) -> Self {
+    /// `clusters`: whether the workload has clusters, on cores that know of them.
+    pub(super) fn of(machine: &Machine, cpus: u32, switches: u32, clusters: bool) -> Self {
         let (mut first, mut sms_before) = (0, 0);
         let hub = machine.system.is_some();
         let of_gpu = |gpu: &Machine| {
             let (sms, partitions) = (gpu.gpu.sms, gpu.mem.map.partitions);
-            let layout = GpuLayout { first, sms, partitions, sms_before, hub };
+            let peers = clusters && gpu.gpu.sm.style == CoreStyle::ControlWords;
+            let layout = GpuLayout { first, sms, partitions, sms_before, hub, peers };
             first += layout.units();
             sms_before += sms;
             layout
@@ -162,7 +172,7 @@ mod tests {
                 set("system.kinds.small.mem.map.partitions", "4"),
             ],
         );
-        let layout = ChipLayout::of(&machine.unwrap().machine, 0, 1);
+        let layout = ChipLayout::of(&machine.unwrap().machine, 0, 1, false);
         assert_eq!(layout.gpus.iter().map(|gpu| (gpu.first, gpu.sms_before)).collect::<Vec<_>>(), [(0, 0), (116, 80), (134, 90)]);
         assert_eq!(
             (layout.sm(SmId(79)), layout.sm(SmId(80)), layout.sm(SmId(89)), layout.sm(SmId(90))),

@@ -132,7 +132,7 @@ impl Share {
                         share.latencies.push((index as u32, partition.channel().read_latency().clone()));
                     }
                 }
-                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) => {}
+                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) | ChipUnit::Peers(_) => {}
             }
         }
         share.kernels = of_kernels

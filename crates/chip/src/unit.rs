@@ -14,6 +14,7 @@ use warpshard_mem::llc::{CoalescerCounters, LlcApplicationCounters, LlcCounters,
 use warpshard_mem::{Partition, PartitionDecision, StallCounts};
 use warpshard_noc::hub::{Hub, HubCounters, LinkCounters};
 use warpshard_noc::mesh::{MeshCounters, MeshNet};
+use warpshard_noc::peers::{PeerCounters, PeerNet};
 use warpshard_noc::{Crossbar, NetCounters};
 use warpshard_protocol::{EventKind, Outbox, Payload};
 use warpshard_stats::{CounterInfo, CounterVisitor, Counters};
@@ -35,6 +36,8 @@ pub enum ChipUnit {
     Grid(Box<Grid>),
     /// The end of the links to other GPUs, or a switch between these.
     Hub(Box<Hub>),
+    /// The network between the SMs of clusters.
+    Peers(Box<PeerNet>),
 }
 
 /// A decision for a unit of a chip.
@@ -59,6 +62,7 @@ macro_rules! each {
             ChipUnit::Cpu($unit) => $body,
             ChipUnit::Grid($unit) => $body,
             ChipUnit::Hub($unit) => $body,
+            ChipUnit::Peers($unit) => $body,
         }
     };
 }
@@ -87,6 +91,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("dram_bank, each bank of such a channel", BankCounters::INFO.iter().collect()),
         ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
         ("hub, each GPU of a system", HubCounters::INFO.iter().collect()),
+        ("peers, the network between the SMs of clusters", PeerCounters::INFO.iter().collect()),
         ("link, each link between GPUs, switches and hosts, in one direction", LinkCounters::INFO.iter().collect()),
     ]
 }

@@ -87,6 +87,13 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
         || format!("`gpu.dispatch.order` has {} numbers, expected each from 0 to {} once", order.len(), sms.saturating_sub(1)),
         || "every SM has its place in the order in which they are served; [] is ascending".to_owned(),
     );
+    let gpcs = &machine.gpu.cluster.gpcs;
+    checker.require(
+        gpcs.is_empty() || gpcs.len() == sms as usize && gpcs.iter().all(|gpc| u32::from(*gpc) < sms),
+        &["gpu.cluster.gpcs", "gpu.sms"],
+        || format!("`gpu.cluster.gpcs` has {} numbers, expected {sms}, each from 0 to {}", gpcs.len(), sms.saturating_sub(1)),
+        || "every SM is part of a GPC; with [] one GPC has all SMs".to_owned(),
+    );
     let round_trip = 2 * dispatch.latency;
     checker.advise(
         dispatch.launch_latency >= round_trip,

@@ -45,6 +45,8 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
         "SYNCS" | "ARRIVES" => Beside::Barrier,
         "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => Beside::Bulk,
         "UTMACMDFLUSH" => Beside::BulkGroup,
+        "UCGABAR_ARV" => Beside::ClusterArrive,
+        "UCGABAR_WAIT" => Beside::ClusterWait,
         _ => Beside::Nothing,
     };
     Control { pipe: pipe(mnemonic, class), scope, beside, ..control }

@@ -149,6 +149,7 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             name: text.name.clone(),
             id,
             grid: extent(&text.grid, constants, i64::from(i32::MAX))?,
+            cluster: Dim3::ONE,
             block: extent(&text.block, constants, 1024)?,
             shared_bytes: shared_bytes as u32,
             registers: registers as u32,

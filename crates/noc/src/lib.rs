@@ -15,6 +15,7 @@ mod matrix;
 pub mod mesh;
 mod output_queued;
 mod outputs;
+pub mod peers;
 mod queues;
 mod subnet;
 #[cfg(test)]

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpshard_base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{
-    Beside, Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, StaticInst, WarpStream, Workload,
-};
+use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
@@ -329,6 +327,7 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         name: kernel.name.clone(),
         id: number as u64 + 1,
         grid: kernel.grid,
+        cluster: kernel.cluster,
         block: kernel.block,
         shared_bytes: kernel.shared_bytes as u32,
         registers: launch.registers,
@@ -367,19 +366,6 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
         return Err(ProgramError::new(&program.file, 0, what).help(help));
     }
-    for launch in &program.launches {
-        let clusters = launch.kernel.together() > 1 && !launch.kernel.cooperative;
-        let met = |inst: &StaticInst| matches!(inst.control.beside, Beside::Barrier | Beside::Bulk);
-        if clusters && launch.statics.iter().flat_map(|statics| statics.iter()).any(met) {
-            let what = format!(
-                "kernel `{}` runs in clusters and has barriers in shared memory or bulk copies; the timing model has no clusters, and a CTA would \
-                 wait for another that has not started",
-                launch.kernel.name
-            );
-            let help = "execute the program without timing with `warpshard exec`";
-            return Err(ProgramError::new(&program.file, 0, what).help(help));
-        }
-    }
     let runner = Runner::new(program, false)?;
     let commands = commands(program, &runner.memory);
     let placed = program.buffers.iter().zip(runner.memory.allocations());
@@ -397,10 +383,9 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
 
 /// What a run of the program leaves out: each with the number of instructions in the code.
 fn notes(program: &Program) -> Vec<(String, u64)> {
-    const LEFT_OUT: [(&[&str], &str); 3] = [
+    const LEFT_OUT: [(&[&str], &str); 2] = [
         (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "barriers in shared memory of code before Hopper take no time to wait at"),
         (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and bring nothing"),
-        (&["UCGABAR"], "barriers of clusters take no time to wait at, and CTAs of a cluster start apart"),
     ];
     let mut notes = Vec::new();
     for (names, what) in LEFT_OUT {

@@ -48,6 +48,8 @@ pub enum Payload {
     CopyDone(KernelIndex),
     /// A grid scheduler tells another one, through the hubs, that a kernel ended.
     Ended(Signal),
+    /// An SM to the network between the SMs of clusters, or from it.
+    Peer(PeerPacket),
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
@@ -118,6 +120,56 @@ pub struct Signal {
     pub to: GpuId,
 }
 
+/// What a CTA of a cluster does to another one, or what becomes of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+#[repr(u8)]
+pub enum PeerOp {
+    /// To the network: the CTA started; `amount` CTAs are its cluster.
+    #[default]
+    Here,
+    /// To the network: it ended.
+    Gone,
+    /// To the network: all its warps arrived at the barrier of the cluster.
+    Meet,
+    /// From the network: all CTAs of the cluster did.
+    Met,
+    /// To the network: a read or an atomic of `amount` sectors of another CTA's shared memory.
+    Read,
+    /// To the network: a write of `amount` sectors.
+    Write,
+    /// From the network: the access of the sender's own `token` is done.
+    Done,
+    /// Arrivals at a barrier in another CTA's shared memory, to the network and from it: `amount` arrivals, and `bytes` that are expected or,
+    /// where negative, have come.
+    Arrive,
+    /// The same, with `-bytes` bytes of data on the way to the network.
+    Send,
+}
+
+/// A message between an SM and the network between the SMs of clusters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct PeerPacket {
+    /// The byte of shared memory at which a barrier lies.
+    pub address: u32,
+    /// As the operation says.
+    pub amount: u32,
+    /// As the operation says.
+    pub bytes: i32,
+    /// The sender's name of an access.
+    pub token: u16,
+    /// The cluster, by the number that the grid scheduler gave it.
+    pub cluster: u16,
+    /// The SM that sent it.
+    pub from: SmId,
+    /// The CTA of the cluster that it is for; of a notice the one that sends it.
+    pub rank: u8,
+    /// What it is.
+    pub op: PeerOp,
+}
+
+/// The number of no cluster.
+pub const NO_CLUSTER: u16 = u16::MAX;
+
 /// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaLaunch {
@@ -129,6 +181,10 @@ pub struct CtaLaunch {
     pub share: u16,
     /// Whether it goes on from the contexts that were sent before.
     pub resumes: bool,
+    /// The number of its cluster, which no other one has at the same time; [`NO_CLUSTER`] where it is in none.
+    pub cluster: u16,
+    /// Its rank in the cluster.
+    pub rank: u8,
 }
 
 /// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.

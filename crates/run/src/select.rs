@@ -126,6 +126,7 @@ mod tests {
                 name: name.into(),
                 id,
                 grid: one,
+                cluster: Dim3::ONE,
                 block: one,
                 shared_bytes: 0,
                 registers: 1,

@@ -95,7 +95,9 @@ impl<'a> State<'a> {
             let (ctas, row) = (u64::from(launch.ctas), u64::from(launch.row));
             let sectors = launch.fetches(llc_sectors);
             let long = Long { ctas, row, wave, sectors, measured: false, llc_sectors };
-            (options.inside && long.is_worth_it()).then_some((i, long))
+            // Of a cluster all CTAs run, or none.
+            let alone = workload.kernels[i].info.cluster_ctas() == 1;
+            (options.inside && alone && long.is_worth_it()).then_some((i, long))
         });
         // Later they would come into the next launch.
         let reads = options.caches && machine.gpu.dispatch.launch_latency >= machine.decision_latency + LEAVING;

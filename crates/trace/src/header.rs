@@ -173,6 +173,7 @@ impl HeaderReader {
                 name: fields.name,
                 id: fields.id,
                 grid,
+                cluster: Dim3::ONE,
                 block,
                 shared_bytes: narrow(shared),
                 registers: narrow(registers),

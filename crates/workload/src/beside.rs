@@ -35,6 +35,10 @@ pub enum Beside {
     Bulk,
     /// The bulk stores of the warp so far are a group (UTMACMDFLUSH).
     BulkGroup,
+    /// The warp arrives at the barrier of its cluster (UCGABAR_ARV).
+    ClusterArrive,
+    /// It waits until all warps of its cluster have arrived (UCGABAR_WAIT).
+    ClusterWait,
 }
 
 impl Beside {

@@ -21,6 +21,9 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
+    /// One element.
+    pub const ONE: Self = Self { x: 1, y: 1, z: 1 };
+
     /// Elements in the box.
     pub fn count(self) -> u64 {
         u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
@@ -42,6 +45,8 @@ pub struct KernelInfo {
     pub id: u64,
     /// CTAs of the grid.
     pub grid: Dim3,
+    /// CTAs of a cluster, which run at the same time on SMs of one GPC; one where there are no clusters. It divides the grid.
+    pub cluster: Dim3,
     /// Threads of a CTA.
     pub block: Dim3,
     /// Shared memory of a CTA, in bytes.
@@ -84,6 +89,26 @@ impl KernelInfo {
     /// CTAs of the launch.
     pub fn ctas(&self) -> u32 {
         self.grid.count() as u32
+    }
+
+    /// CTAs of a cluster; 1 where there are no clusters.
+    pub fn cluster_ctas(&self) -> u32 {
+        self.cluster.count().max(1) as u32
+    }
+
+    /// The CTA at a place of the order in which CTAs are launched: cluster after cluster, and those of a cluster by their ranks.
+    pub fn launched(&self, place: u32) -> CtaIndex {
+        let size = self.cluster_ctas();
+        if size == 1 {
+            return CtaIndex(place);
+        }
+        let (cluster, rank) = (place / size, place % size);
+        let of = |index: u32, wide: u32, high: u32| [index % wide, index / wide % high, index / wide / high];
+        let Dim3 { x, y, z } = self.cluster;
+        let (wide, high) = (self.grid.x, self.grid.y);
+        let (base, own) = (of(cluster, wide / x, high / y), of(rank, x, y));
+        let at: [u32; 3] = std::array::from_fn(|dimension| base[dimension] * [x, y, z][dimension] + own[dimension]);
+        CtaIndex(at[0] + wide * (at[1] + high * at[2]))
     }
 
     /// Threads of a CTA.
@@ -295,5 +320,36 @@ impl Workload {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctas_are_launched_cluster_by_cluster() {
+        let grid = Dim3 { x: 4, y: 4, z: 1 };
+        let info = |cluster| KernelInfo {
+            name: String::new(),
+            id: 1,
+            grid,
+            cluster,
+            block: Dim3::ONE,
+            shared_bytes: 0,
+            registers: 1,
+            app: AppId(0),
+            stream: StreamId(0),
+            after: Vec::new(),
+            shared_base: Addr(0),
+            local_base: Addr(0),
+            gpu: None,
+            copy: None,
+        };
+        let order = |cluster| (0..16).map(|place| info(cluster).launched(place).0).collect::<Vec<_>>();
+        assert_eq!(order(Dim3::ONE), (0..16).collect::<Vec<_>>());
+        assert_eq!(order(Dim3 { x: 2, ..Dim3::ONE }), (0..16).collect::<Vec<_>>());
+        assert_eq!(order(Dim3 { y: 2, ..Dim3::ONE }), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]);
+        assert_eq!(order(Dim3 { x: 2, y: 2, z: 1 }), [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
     }
 }

@@ -73,6 +73,7 @@ pub(crate) fn walk() -> Arc<Workload> {
         name: "walk".to_owned(),
         id: 1,
         grid: Dim3 { x: CTAS, y: 1, z: 1 },
+        cluster: Dim3::ONE,
         block: Dim3 { x: 32 * WARPS as u32, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,

@@ -113,6 +113,9 @@ impl Record {
             }
             // Copies of the host fill tags; nobody answers them.
             (End::Grid, End::Partition(_), Payload::Warm(_)) => return Ok(()),
+            // What becomes of accesses to the shared memory of other CTAs is checked where the network is.
+            (End::Sm(sm), End::Peers, Payload::Peer(packet)) if packet.from.0 == sm => return Ok(()),
+            (End::Peers, End::Sm(_), Payload::Peer(_)) => return Ok(()),
             _ => return Err("no message for this link"),
         };
         let hop = self.hops.iter_mut().find(|hop| hop.way == way && hop.index == index).ok_or("nobody lives there")?;
@@ -127,6 +130,7 @@ impl Record {
             Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
             Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
             Payload::StartCopy(_) | Payload::CopyDone(_) | Payload::Ended(_) => return Err("this is a GPU alone"),
+            Payload::Peer(_) => return Err("it goes to no other unit"),
         }
         Ok(())
     }
@@ -143,7 +147,7 @@ pub(crate) fn clocks(machine: &Machine) -> [ClockDomain; 3] {
 pub(crate) fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
     let [core, noc, llc] = clocks(machine);
     match ends(name).1 {
-        End::Sm(_) | End::Grid => core,
+        End::Sm(_) | End::Grid | End::Peers => core,
         End::Partition(_) => llc,
         End::RequestNet | End::ReplyNet => noc,
     }
@@ -162,6 +166,7 @@ enum End {
     RequestNet,
     ReplyNet,
     Grid,
+    Peers,
 }
 
 fn ends(name: &str) -> (End, End) {
@@ -169,6 +174,7 @@ fn ends(name: &str) -> (End, End) {
         "request network" => End::RequestNet,
         "reply network" => End::ReplyNet,
         "grid scheduler" => End::Grid,
+        "network of clusters" => End::Peers,
         _ => {
             let number = |prefix| unit.strip_prefix(prefix).and_then(|rest: &str| rest.parse().ok());
             number("sm").map(End::Sm).or_else(|| number("partition").map(End::Partition)).unwrap_or_else(|| panic!("what is {unit}?"))

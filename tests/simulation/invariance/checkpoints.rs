@@ -140,6 +140,8 @@ fn programs_go_on_with_their_memory() {
         ("programs/reduction.toml", &[]),
         // Waits at barriers in shared memory, copies and products are under way.
         ("programs/tensor/wgmma_attention.toml", TILES),
+        // Clusters: arrivals, reads and barriers between SMs.
+        ("programs/tensor/wgmma_gemm_pairs.toml", TILES),
     ];
     for (seed, (path, settings)) in (400..).zip(programs) {
         let fresh = || Case { name: path.into(), machine: machine("tiny", settings), workload: Arc::new(program(path, &[])), policy: None };

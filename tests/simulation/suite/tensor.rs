@@ -2,8 +2,13 @@
 
 use super::done::{Check, Done};
 
-pub(crate) const CHECKS: &[(&str, Check)] =
-    &[("attention", attention), ("hgemm", product), ("wgmma_attention", group_attention), ("wgmma_gemm", group_product)];
+pub(crate) const CHECKS: &[(&str, Check)] = &[
+    ("attention", attention),
+    ("hgemm", product),
+    ("wgmma_attention", group_attention),
+    ("wgmma_gemm", group_product),
+    ("wgmma_gemm_pairs", group_product),
+];
 
 fn product(done: &Done) {
     const N: usize = 128;

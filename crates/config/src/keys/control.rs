@@ -196,6 +196,14 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("14")
     .quiet(),
+    key!(
+        "gpu.sm.control.products.columns",
+        Kind::Count(1, 256),
+        "Columns of products of warp groups that the matrix units multiply in a cycle (H100, products.ss_n128 and n256: n / 2 cycles).",
+        |m| m.gpu.sm.control.products.columns
+    )
+    .default("2")
+    .quiet(),
     key!("gpu.sm.control.products.queue", Kind::Count(1, 64), "Products of a warp that have not begun (chosen).", |m| m
         .gpu
         .sm

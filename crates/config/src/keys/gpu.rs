@@ -56,6 +56,86 @@ pub(super) const KEYS: &[Key] = &[
     .default("0")
     .quiet(),
     key!(
+        "gpu.cluster.gpcs",
+        Kind::Numbers,
+        "The GPC of each SM, in the order of the SMs: the CTAs of a cluster run on SMs of one GPC. One GPC has all SMs where the list is empty.",
+        |m| m.gpu.cluster.gpcs
+    )
+    .default("[]")
+    .quiet(),
+    key!(
+        "gpu.cluster.interval",
+        Kind::Cycles("core", 1, 4096),
+        "From the launch of a cluster to that of the next (H100: 3.2).",
+        |m| m.gpu.cluster.interval
+    )
+    .default("3")
+    .quiet(),
+    key!(
+        "gpu.cluster.link_latency",
+        Kind::Cycles("core", 1, 4096),
+        "Latency of the links between an SM and the network of clusters, each way.",
+        |m| m.gpu.cluster.link_latency
+    )
+    .default("40")
+    .quiet(),
+    key!(
+        "gpu.cluster.hop",
+        Kind::Cycles("core", 0, 4096),
+        "In the network of clusters on the way to an SM (H100, clusters.dsmem_latency_4: 205 with both links and hops).",
+        |m| m.gpu.cluster.hop
+    )
+    .default("40")
+    .quiet(),
+    key!(
+        "gpu.cluster.request",
+        Kind::Cycles("core", 1, 4096),
+        "In which requests for 1 KiB of shared memory of others leave an SM (H100: SMs that read each other get 17.07 bytes per cycle).",
+        |m| m.gpu.cluster.request
+    )
+    .default("20")
+    .quiet(),
+    key!(
+        "gpu.cluster.reply",
+        Kind::Cycles("core", 1, 4096),
+        "In which 1 KiB of answers leaves an SM (H100: 25.6 bytes per cycle leave one that several read).",
+        |m| m.gpu.cluster.reply
+    )
+    .default("40")
+    .quiet(),
+    key!(
+        "gpu.cluster.receive",
+        Kind::Cycles("core", 1, 4096),
+        "In which 1 KiB of answers comes to an SM (H100: 21.3 bytes per cycle).",
+        |m| m.gpu.cluster.receive
+    )
+    .default("48")
+    .quiet(),
+    key!(
+        "gpu.cluster.store",
+        Kind::Cycles("core", 1, 4096),
+        "In which 1 KiB of stores leaves an SM (H100: 20.4 bytes per cycle).",
+        |m| m.gpu.cluster.store
+    )
+    .default("50")
+    .quiet(),
+    key!(
+        "gpu.cluster.accept",
+        Kind::Cycles("core", 1, 4096),
+        "In which 1 KiB of stores comes to an SM (H100: 38 bytes per cycle from several).",
+        |m| m.gpu.cluster.accept
+    )
+    .default("27")
+    .quiet(),
+    key!(
+        "gpu.cluster.in_flight",
+        Kind::Count(1, 1024),
+        "Instructions of an SM on shared memory of others that are not done (chosen).",
+        |m| m.gpu.cluster.in_flight
+    )
+    .default("64")
+    .quiet(),
+    key!(
         "gpu.dispatch.launch_latency",
         Kind::Cycles("core", 0, 1 << 30),
         "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",

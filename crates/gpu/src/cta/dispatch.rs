@@ -15,9 +15,11 @@
 
 use warpshard_base::{AppId, CtaIndex, Cycle, KernelIndex, SmId};
 use warpshard_config::machine::{self, Sharing};
+use warpshard_protocol::NO_CLUSTER;
 use warpshard_seam::{BoxedCtaOrder, CtaRoom};
 
 use super::capacity::{Capacity, Resources};
+use super::clusters::Clusters;
 use super::shares::{NO_SHARE, Shares};
 use super::streams::Streams;
 
@@ -57,6 +59,9 @@ pub(super) struct Binding {
     pub(super) ahead: bool,
     /// It is the last of its kernel.
     pub(super) last: bool,
+    /// The number of its cluster, and its rank there. A CTA of a cluster is numbered by its place in the order of launches.
+    pub(super) cluster: u16,
+    pub(super) rank: u8,
 }
 
 /// The assignment of CTAs to SMs.
@@ -79,6 +84,8 @@ pub(super) struct Dispatch {
     capacity: Capacity,
     /// The order of CTAs, unless it is the default.
     seeing: Option<Box<Seeing>>,
+    /// Where kernels have clusters.
+    pub(super) clusters: Option<Box<Clusters>>,
 }
 
 /// An order that is a trait object, and what it is shown.
@@ -120,7 +127,13 @@ impl Dispatch {
             shares,
             capacity,
             seeing: None,
+            clusters: None,
         }
+    }
+
+    /// The same, launching clusters.
+    pub(super) fn with_clusters(self, clusters: Option<Box<Clusters>>) -> Self {
+        Self { clusters, ..self }
     }
 
     /// The same with an order of CTAs that is a trait object, where there is one.
@@ -165,7 +178,16 @@ impl Dispatch {
             *used -= needs;
         }
         room.last_word = now;
+        self.room_changed(sm);
+    }
+
+    /// A CTA may fit an SM where none did before.
+    #[inline]
+    fn room_changed(&mut self, sm: SmId) {
         self.candidates.insert(self.place(sm));
+        if let Some(clusters) = &mut self.clusters {
+            clusters.changed();
+        }
     }
 
     /// An SM gave back a CTA, which it had started or not.
@@ -180,6 +202,9 @@ impl Dispatch {
     /// A kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels change.
     pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
         self.candidates.fill();
+        if let Some(clusters) = &mut self.clusters {
+            clusters.changed();
+        }
         if let Some(shares) = &mut self.shares {
             shares.remap(&self.capacity, streams, now);
         }
@@ -198,26 +223,26 @@ impl Dispatch {
     pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
         let room = &mut self.rooms[sm.index()];
         room.owner = room.owner.map(|_| owner);
-        self.candidates.insert(self.place(sm));
+        self.room_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].limit = limit;
-        self.candidates.insert(self.place(sm));
+        self.room_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Sets whether CTAs may be bound to `sm`; CTAs already bound stay.
     pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].served = served;
-        self.candidates.insert(self.place(sm));
+        self.room_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Binds at most one CTA to each candidate, in rotating order or that of a policy.
-    pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
+    pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         if let Some(mut seeing) = self.seeing.take() {
             self.bind_seen(&mut seeing, streams, now, give);
             self.seeing = Some(seeing);
@@ -240,7 +265,7 @@ impl Dispatch {
     }
 
     /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
-    fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
+    fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let mut given = SmSet::new(self.rooms.len());
         loop {
             seeing.shown.clear();
@@ -269,7 +294,13 @@ impl Dispatch {
     }
 
     fn give(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
-        let sm = self.order[place].index();
+        self.last_place = place;
+        self.give_to(self.order[place], slot, streams, now)
+    }
+
+    /// Binds the next CTA of the kernel in a slot to an SM.
+    pub(super) fn give_to(&mut self, sm: SmId, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+        let sm = sm.index();
         let cta = streams.take_cta(slot);
         let chosen = *streams.slot(slot).expect("the chosen slot is taken");
         let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
@@ -285,8 +316,18 @@ impl Dispatch {
         }
         room.bound += 1;
         room.kernel = Some(chosen.kernel);
-        self.last_place = place;
-        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last }
+        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last, cluster: NO_CLUSTER, rank: 0 }
+    }
+
+    /// The CTAs bound to an SM, where a CTA of the cluster kernel in a slot may be bound to it now.
+    pub(super) fn bound_where_cluster_fits(&self, sm: SmId, slot: usize, streams: &Streams) -> Option<u32> {
+        let room = &self.rooms[sm.index()];
+        let chosen = streams.slot(slot)?;
+        let mine = room.owner.is_none_or(|owner| owner == chosen.app || streams.is_over(owner));
+        let alone = self.share_sm || room.bound == 0 || room.kernel == Some(chosen.kernel);
+        let shared = self.shares.as_ref().is_none_or(|shares| shares.bound(sm.index(), slot) < shares.share(sm.index(), slot));
+        let fits = self.capacity.fits(&room.used, chosen.kernel, 0) && room.bound < room.limit;
+        (room.served && mine && alone && shared && fits).then_some(room.bound)
     }
 
     /// The slot of the kernel whose CTA would be bound to the SM at `now`.
@@ -300,18 +341,22 @@ impl Dispatch {
             return streams.select(now, |slot, chosen| {
                 let share = shares.share(sm, slot);
                 let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
-                share > 0 && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
+                chosen.cluster == 1
+                    && share > 0
+                    && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share)
+                    && room.bound < whole
+                    && room.limit > 0
             });
         }
         let mine = |app| room.owner.is_none_or(|owner| owner == app || streams.is_over(owner));
         let own = |kernel| {
             let slot = streams.slot_of(kernel)?;
-            streams.slot(slot).is_some_and(|own| own.unassigned() > 0 && mine(own.app)).then_some(slot)
+            streams.slot(slot).is_some_and(|own| own.cluster == 1 && own.unassigned() > 0 && mine(own.app)).then_some(slot)
         };
         let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(slot) => slot,
             // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
-            None if self.share_sm || room.bound == 0 => streams.select(now, |_, slot| mine(slot.app))?,
+            None if self.share_sm || room.bound == 0 => streams.select(now, |_, slot| slot.cluster == 1 && mine(slot.app))?,
             None => return None,
         };
         let chosen = streams.slot(slot)?;

@@ -11,6 +11,7 @@
 //! [`Grid::next_event`] is the next cycle with an event.
 
 mod capacity;
+mod clusters;
 mod counters;
 mod dispatch;
 mod inbox;
@@ -29,14 +30,16 @@ use std::sync::Arc;
 use warpshard_base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::{self, Machine};
 use warpshard_engine::{Unit, Work};
-use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Signal, Warm, WarpContext};
+use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, NO_CLUSTER, Outbox, Payload, Signal, Warm, WarpContext};
 use warpshard_seam::GridSite;
 use warpshard_stats::{CounterVisitor, KernelStats};
 use warpshard_workload::{Application, Command, Workload};
 
 use capacity::Capacity;
+use clusters::Clusters;
+pub use clusters::gpcs;
 pub use counters::GridCounters;
-use dispatch::Dispatch;
+use dispatch::{Binding, Dispatch};
 use inbox::{Inbox, Notice, Word};
 use records::{KernelRecords, Record};
 use streams::{Ended, Streams};
@@ -170,7 +173,8 @@ impl Grid {
         let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
         let order = order::ordered(spec.gpu.dispatch.cta_order, &GridSite { sms: spec.gpu.sms as usize }, &spec.own);
         let grid = Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports);
-        Self { dispatch: grid.dispatch.with_order(order), ..grid }
+        let clusters = Clusters::of(&spec.gpu.cluster, spec.gpu.sms, &grid.workload);
+        Self { dispatch: grid.dispatch.with_order(order).with_clusters(clusters), ..grid }
     }
 
     fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {
@@ -267,7 +271,7 @@ impl Grid {
             self.streams.newly_ready(now).for_each(|kernel| out.event(now, EventKind::KernelReady(kernel)));
             self.dispatch.kernels_changed(&self.streams, now);
         }
-        if self.dispatch.has_candidates() {
+        if self.dispatch.has_candidates() || self.cluster_due() <= now {
             self.bind_ctas(out);
         }
         if self.must_report_end() {
@@ -388,21 +392,34 @@ impl Grid {
         }
     }
 
+    /// The first cycle from the present on in which a cluster may be launched.
+    fn cluster_due(&self) -> Cycle {
+        self.dispatch.clusters.as_ref().map_or(Cycle::NEVER, |clusters| clusters.due(self.present))
+    }
+
     fn bind_ctas(&mut self, out: &mut Outbox) {
-        let (now, before) = (self.present, self.counters.ctas_bound);
-        let (counters, contexts, first) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm);
-        self.dispatch.bind(&mut self.streams, now, |binding| {
+        let (now, before, cluster_due) = (self.present, self.counters.ctas_bound, self.cluster_due());
+        let (counters, contexts, first, workload) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm, &self.workload);
+        let mut give = |binding: Binding| {
             counters.ctas_bound += 1;
             counters.ctas_bound_ahead += u64::from(binding.ahead);
             let link = LinkId(first.0 + binding.sm.0);
-            let saved = contexts.remove(&(binding.kernel, binding.cta));
-            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta, share: binding.share, resumes: saved.is_some() };
+            let Binding { kernel, cluster, rank, share, .. } = binding;
+            let cta = if cluster == NO_CLUSTER { binding.cta } else { workload.kernel(kernel).info.launched(binding.cta.0) };
+            let saved = contexts.remove(&(kernel, cta));
+            let launch = CtaLaunch { kernel, cta, share, resumes: saved.is_some(), cluster, rank };
             saved.into_iter().flatten().for_each(|context| out.send(link, now, Payload::Context(context)));
             out.send(link, now, Payload::Launch(launch));
             if binding.last {
                 out.event(now, EventKind::KernelDispatched(binding.kernel));
             }
-        });
+        };
+        if self.dispatch.has_candidates() {
+            self.dispatch.bind(&mut self.streams, now, &mut give);
+        }
+        if cluster_due <= now {
+            self.dispatch.bind_cluster(&mut self.streams, now, &mut give);
+        }
         self.counters.binding_cycles += u64::from(self.counters.ctas_bound > before);
     }
 
@@ -458,7 +475,7 @@ impl Unit for Grid {
         }
         let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
         let copy = if self.streams.has_copy() && !self.held { self.present } else { copy };
-        self.inbox.next_at().min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.present)
+        self.inbox.next_at().min(self.cluster_due()).min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.present)
     }
 
     // No counter of the grid scheduler spans time.

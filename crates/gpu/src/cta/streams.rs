@@ -27,6 +27,8 @@ pub(super) struct KernelSlot {
     pub(super) next: u32,
     /// CTAs of the grid.
     pub(super) ctas: u32,
+    /// CTAs of a cluster; 1 where there are none.
+    pub(super) cluster: u32,
     /// CTAs that SMs gave back; they are bound before new ones.
     returned: u32,
     /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
@@ -304,8 +306,19 @@ impl Streams {
         let (_, Reverse(priority), kernel) = self.eligible.pop_first()?;
         let info = &workload.kernel(kernel).info;
         let ctas = info.ctas();
-        let taken = KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas, announced: false };
-        let taken = Some(taken);
+        let cluster = info.cluster_ctas();
+        let taken = Some(KernelSlot {
+            kernel,
+            app: info.app,
+            priority,
+            ready_at,
+            next: 0,
+            ctas,
+            cluster,
+            returned: 0,
+            round: ctas,
+            announced: false,
+        });
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
             None => self.slots.push(taken),

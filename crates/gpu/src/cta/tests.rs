@@ -1,5 +1,6 @@
 //! Exact behaviour of the grid scheduler among mock SMs.
 
+mod clusters;
 mod mock;
 mod sharing;
 

@@ -23,6 +23,7 @@ mod lsu;
 mod net;
 mod observers;
 mod operands;
+mod peers;
 mod phases;
 mod power;
 mod preempt;
@@ -66,6 +67,7 @@ use issue::IssueStage;
 use lsu::Lsu;
 use observers::Observers;
 use operands::Operands;
+use peers::Peers;
 use phases::PhaseView;
 use power::Power;
 use preempt::{Parts, PreemptStage};
@@ -117,7 +119,8 @@ impl Sm {
             spec.schedulers
         );
         assert!((1..=MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
-        let core = Core::new(id, spec, workload.kernels.len());
+        let mut core = Core::new(id, spec, workload.kernels.len());
+        core.peers = ports.peers.map(|(to, _)| Box::new(Peers::new(id, to, core.spec.max_ctas)));
         let longest = core.routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
         let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
         let ahead = if core.spec.style == CoreStyle::ControlWords { ControlCore::longest(&core.spec) } else { 0 };
@@ -198,6 +201,11 @@ impl Sm {
         self.start_cta(out);
         if self.power.is_asked() {
             self.power.report_quiet(&self.core, out);
+        }
+        if let Some(peers) = &mut self.core.peers
+            && peers.is_leaving()
+        {
+            peers.flush(self.core.now, out);
         }
         self.observers.cycle_ended(&self.core, &self.operands);
     }
@@ -341,6 +349,7 @@ impl Unit for Sm {
                 self.starts.bind(at, launch, program, contexts);
             }
             Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
+            Payload::Peer(packet) if self.ports.peers.is_some_and(|(_, from)| link == from) => self.lsu.hear_peer(at, packet),
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
         }
     }

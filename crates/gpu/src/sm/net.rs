@@ -23,6 +23,8 @@ pub struct SmPorts {
     pub request_credit: LinkId,
     /// In: CTAs from the grid scheduler.
     pub from_grid: LinkId,
+    /// Out and in: the network between the SMs of clusters, where the workload has clusters.
+    pub peers: Option<(LinkId, LinkId)>,
 }
 
 /// What the SM needs to know of a reply.

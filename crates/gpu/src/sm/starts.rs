@@ -236,6 +236,9 @@ impl CtaStage {
         };
         core.counters.kernels[kernel.index()].ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
+        if let Some(peers) = &mut core.peers {
+            peers.started(slot, &launch, info.cluster_ctas(), mask);
+        }
         core.counters.sm.ctas_started += 1;
         core.counters.kernels[kernel.index()].ctas_begun += 1;
         out.send(to_grid, core.now, Payload::CtaStarted(CtaNotice { kernel, cta: launch.cta, sm: core.id }));

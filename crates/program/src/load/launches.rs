@@ -367,6 +367,8 @@ pub(in super::super) fn bind(
                 bank[at + 4 * dimension..at + 4 * dimension + 4].copy_from_slice(&value.to_le_bytes());
             }
         }
+        // Whether CTAs are in clusters: without, code meets at the barrier of the CTA where it asks for that of the cluster.
+        bank[0x140..0x144].copy_from_slice(&u32::from(cluster.count() > 1).to_le_bytes());
         bank[0x188..0x18c].copy_from_slice(&(cluster.count() as u32).to_le_bytes());
     }
     if cooperative {

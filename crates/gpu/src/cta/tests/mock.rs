@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use warpshard_config::machine::{CtaOrder, Dispatch, Sharing, Switch, UnderWay};
+use warpshard_config::machine::{CtaOrder, Dispatch, Machine, Sharing, Switch, UnderWay};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 
 use super::super::capacity::Capacity;
+use super::super::clusters::Clusters;
 use super::super::{Grid, GridDecision, GridPorts};
 
 /// Every resource of a mock SM, divisible by 1 to 6.
@@ -48,6 +49,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
         name: format!("job{i}"),
         id: i as u64 + 1,
         grid: Dim3 { x: job.ctas, y: 1, z: 1 },
+        cluster: Dim3::ONE,
         block: Dim3 { x: 32, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,
@@ -86,6 +88,8 @@ pub(super) fn spec() -> Dispatch {
         ahead: 1,
         order: Vec::new(),
         cta_order: CtaOrder::Rotating,
+        cta_interval: 0,
+        warp_interval: 0,
         launch_latency: 20,
         max_kernels: 8,
         share_sm: false,
@@ -157,6 +161,16 @@ impl Chip {
         let mut workload = (*workload_of_apps(jobs, priorities, false)).clone();
         workload.applications.last_mut().unwrap().arrivals = arrivals.iter().map(|cycle| Cycle(*cycle)).collect();
         Self::with(sms, spec, Arc::new(workload), jobs)
+    }
+
+    /// A chip of a machine's SMs, whose only kernel is launched in clusters of so many CTAs.
+    pub(super) fn with_clusters(machine: &Machine, job: &Job, size: u32) -> Self {
+        let workload = workload_of(vec![KernelInfo { cluster: Dim3 { x: size, ..Dim3::ONE }, ..info(0, job) }]);
+        let (sms, spec) = (machine.gpu.sms, spec());
+        let mut chip = Self::with(sms as usize, &spec, Arc::clone(&workload), &[*job]);
+        let dispatch = chip.grid.dispatch.clone();
+        chip.grid.dispatch = dispatch.with_clusters(Clusters::of(&machine.gpu.cluster, sms, &workload));
+        chip
     }
 
     fn with(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[Job]) -> Self {

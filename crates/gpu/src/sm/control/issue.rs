@@ -64,6 +64,8 @@ enum Wait {
     Pipe(u64),
     /// A product of the warp group, until a cycle if that is known.
     Product(u64),
+    /// The barrier of the cluster.
+    Cluster,
 }
 
 impl ControlCore {
@@ -104,6 +106,7 @@ impl ControlCore {
                         looked.arithmetic |= bit;
                         looked.again_at = looked.again_at.min(until);
                     }
+                    Some(Wait::Cluster) => looked.barrier |= bit,
                 }
                 if warps.last_issue[warp].0 + 1 == now {
                     // What its last instruction incremented becomes visible.
@@ -128,6 +131,9 @@ impl ControlCore {
         let product = match inst.control.beside {
             Beside::Product { .. } => self.products.full_until(warp, now),
             Beside::Products { most } => self.products.open_until(warp, most, now),
+            Beside::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
+                return Some(Wait::Cluster);
+            }
             _ => None,
         };
         if let Some(until) = product {
@@ -219,6 +225,9 @@ impl ControlCore {
             let part = Part { columns, registers, closes, at: now };
             let begun = self.products.hand_in(warp, part, group);
             self.multiply(begun, group, core);
+        }
+        if code.control.beside == Beside::ClusterArrive && inst.mask.0 != 0 {
+            core.arrive_at_cluster(warp);
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, code.pc, issue, core, observers);

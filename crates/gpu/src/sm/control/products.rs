@@ -2,7 +2,7 @@
 //!
 //! A warp hands in its part of a product and goes on; there is room for a few that wait. When all warps of the group have handed theirs in, the
 //! operands in shared memory are read, the first matrix and then the columns of the second one, and the four matrix units multiply, two columns
-//! per cycle. Products begin in the order in which they are whole; one is read while the one before is multiplied. A group of products is complete
+//! per cycle on an H100. Products begin in the order in which they are whole; one is read while the one before is multiplied. A group of products is complete
 //! when its last one is. Since each time is known when a product is whole, nothing here is looked at from cycle to cycle.
 //!
 //! Source: our measurement of an H100 (`products` of `validate/reference/h100/micro.json`): a further product of n columns takes max(n / 2, 16 + n / 4)
@@ -18,8 +18,6 @@ use super::super::core::{MAX_WARPS, bits};
 /// Bytes of the first matrix, 64 rows of 32 bytes, and of each column of the second one.
 const FIRST_BYTES: u64 = 64 * COLUMN_BYTES;
 const COLUMN_BYTES: u64 = 32;
-/// Columns that the matrix units multiply in a cycle.
-const COLUMNS: u64 = 2;
 
 /// A warp's part of a product.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -124,7 +122,7 @@ impl GroupProducts {
                 }
             }
             begun.products += 1;
-            begun.cycles += u64::from(last.columns).div_ceil(COLUMNS);
+            begun.cycles += self.multiplies(&last);
         }
         begun
     }
@@ -138,13 +136,19 @@ impl GroupProducts {
             if part.registers { (self.spec.register_interval, self.spec.register_latency) } else { (0, self.spec.latency) };
         let reads = self.read_free.max(part.at + 1);
         let begins = reads.max(self.multiply_free);
-        let takes = columns.div_ceil(COLUMNS).max(u64::from(least));
+        let multiplies = self.multiplies(part);
+        let takes = multiplies.max(u64::from(least));
         self.multiply_free = begins + takes;
-        self.times.push((begins, begins + columns.div_ceil(COLUMNS)));
+        self.times.push((begins, begins + multiplies));
         // There is room for the operands of one product beside those of the one that is multiplied. Columns come as they are needed where the first
         // matrix is in registers.
         self.read_free = if part.registers { begins } else { (reads + read).max(begins) };
-        (begins, begins + columns.div_ceil(COLUMNS) + u64::from(latency))
+        (begins, begins + multiplies + u64::from(latency))
+    }
+
+    /// Cycles in which the matrix units multiply for a product.
+    fn multiplies(&self, part: &Part) -> u64 {
+        u64::from(part.columns).div_ceil(u64::from(self.spec.columns.max(1)))
     }
 }
 
@@ -153,7 +157,7 @@ mod tests {
     use super::*;
 
     fn products() -> GroupProducts {
-        GroupProducts::new(Spec { latency: 50, register_latency: 40, shared_bytes: 128, register_interval: 14, queue: 2, sum_reads: 16 })
+        GroupProducts::new(Spec { latency: 50, register_latency: 40, shared_bytes: 128, register_interval: 14, queue: 2, sum_reads: 16, columns: 2 })
     }
 
     /// The cycles in which products end whose parts come as early as they may.

@@ -13,11 +13,12 @@ mod warps;
 
 use warpshard_base::{Cycle, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::Sm as Spec;
-use warpshard_protocol::{CtaNotice, Outbox, Payload};
+use warpshard_protocol::{CtaNotice, Outbox, Payload, PeerPacket};
 use warpshard_workload::{OpClass, StaticInst};
 
 use super::counters::SmStats;
 use super::kinds::{self, ClassRoute};
+use super::peers::Peers;
 
 #[cfg(test)]
 pub(super) use buffer::InstBuffer;
@@ -40,6 +41,8 @@ pub(super) struct Core {
     pub(super) warps: Warps,
     pub(super) scoreboard: Scoreboard,
     pub(super) ctas: Ctas,
+    /// The end of the network between the SMs of clusters, where the workload has clusters.
+    pub(super) peers: Option<Box<Peers>>,
     pub(super) counters: SmStats,
     /// What became of the last CTAs, for controllers.
     pub(super) history: Box<History>,
@@ -61,6 +64,7 @@ impl Core {
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             ctas: Ctas::new(&spec),
+            peers: None,
             history: Box::new(History::new(kernels)),
             counters: SmStats::new(kernels),
             contexts_moved: 0,
@@ -202,6 +206,23 @@ impl Core {
         self.warps.open_barrier(all, running);
     }
 
+    /// A warp arrives at the barrier of its cluster.
+    pub(super) fn arrive_at_cluster(&mut self, warp: usize) {
+        let slot = self.warps.cta[warp];
+        let (_, running) = self.ctas.warps_at_barrier(slot);
+        if let Some(peers) = &mut self.peers {
+            peers.arrive(slot, warp, running);
+        }
+    }
+
+    /// The barrier of a cluster opened: its warps look again.
+    pub(super) fn cluster_opened(&mut self, packet: &PeerPacket) {
+        if let Some(slot) = self.peers.as_mut().and_then(|peers| peers.opened(packet)) {
+            let (all, _) = self.ctas.warps_at_barrier(slot);
+            self.warps.touch_others(all);
+        }
+    }
+
     /// A warp arrives at a memory fence: it waits until all its registers are written.
     pub(super) fn reach_fence(&mut self, warp: usize) {
         self.warps.at_fence |= 1 << warp;
@@ -218,7 +239,11 @@ impl Core {
 
     /// A warp issued its last instruction: barriers wait for it no longer.
     pub(super) fn warp_finished(&mut self, warp: usize) {
-        let (all, running) = self.ctas.finish_warp(self.warps.cta[warp], warp);
+        let slot = self.warps.cta[warp];
+        let (all, running) = self.ctas.finish_warp(slot, warp);
+        if let Some(peers) = &mut self.peers {
+            peers.check(slot, running);
+        }
         self.warps.open_barrier(all, running);
     }
 
@@ -230,6 +255,9 @@ impl Core {
         self.counters.sm.ctas_ended += 1;
         self.counters.sm.ended_cta_instructions += instructions;
         self.cta_left();
+        if let Some(peers) = &mut self.peers {
+            peers.ended(&launch);
+        }
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
         out.send(to_grid, self.now, Payload::CtaDone(notice));
     }

@@ -31,6 +31,8 @@ pub(super) enum Hold {
     Texture,
     /// As many bulk copies are under way as can be.
     Bulk,
+    /// As many instructions on shared memory of other CTAs are.
+    Remote,
 }
 
 /// What waits in a cycle that is stepped, or in each cycle of a span that is not.
@@ -118,8 +120,9 @@ impl Lsu {
     pub(super) fn hold(&self, now: Cycle) -> Option<Hold> {
         let entry = self.entry.as_ref()?;
         match entry.work {
-            Work::SharedLoad | Work::SharedStore | Work::Barrier if entry.leaves > now => Some(Hold::Conflicts),
+            Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Remote { .. } if entry.leaves > now => Some(Hold::Conflicts),
             Work::Bulk => self.bulk_is_full().then_some(Hold::Bulk),
+            Work::Remote { .. } => self.remote_is_full().then_some(Hold::Remote),
             Work::SharedLoad | Work::Barrier => (self.shared_pipe.len() as u64 == self.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
@@ -174,7 +177,7 @@ impl Lsu {
         counters.l1_retries += cycles * u64::from(self.waits.retries);
         counters.network_full_cycles += cycles * u64::from(self.waits.requests);
         match self.waits.hold {
-            None | Some(Hold::SharedPipe | Hold::Bulk) => return,
+            None | Some(Hold::SharedPipe | Hold::Bulk | Hold::Remote) => return,
             // The last cycle of the conflicts may be followed by cycles in which the next pipe is full.
             Some(Hold::Conflicts) => {
                 let leaves = self.entry.as_ref().map_or(until, |entry| entry.leaves);

@@ -65,6 +65,9 @@ impl Lsu {
     }
 
     fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
+        if core.peers.is_some() && self.enter_remote(issued, mem, entry, core) {
+            return;
+        }
         let warp = usize::from(issued.warp);
         entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
         let kernel = core.kernel_of(warp);

@@ -59,6 +59,11 @@ enum Work {
     Barrier,
     /// Begins a bulk copy.
     Bulk,
+    /// Shared memory of other CTAs of the cluster.
+    Remote {
+        /// Nothing comes back.
+        store: bool,
+    },
     /// Leaves in the next cycle and releases its register.
     Nothing,
 }
@@ -175,7 +180,7 @@ impl Lsu {
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             replies: spec.lsu.replies.max(1),
             contexts: (machine.gpu.dispatch.switch == Switch::Traffic).then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
-            beside: (spec.style == CoreStyle::ControlWords).then(|| Box::new(Beside::new(&spec.control))),
+            beside: (spec.style == CoreStyle::ControlWords).then(|| Box::new(Beside::new(&spec.control, machine.gpu.cluster.in_flight))),
             waits: Waits::default(),
             uncounted: Cycle(0),
             next: Cycle::NEVER,

@@ -20,7 +20,7 @@ impl Lsu {
         let shared = self.shared_pipe.iter().map(|(_, answer)| answer.warp);
         let answered = if let Some(Answer::Shared(answer)) = &self.answer { Some(answer.warp) } else { None };
         let entry = self.entry.iter().filter(|entry| match entry.work {
-            Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Bulk | Work::Nothing => true,
+            Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Bulk | Work::Remote { .. } | Work::Nothing => true,
             Work::Load(_) | Work::Store => is_in(warps, entry.warp) && !may(entry.warp, entry.left),
         });
         shared.chain(answered).chain(entry.map(|entry| entry.warp)).any(|warp| is_in(warps, warp))

@@ -42,6 +42,7 @@ impl Lsu {
             }
             Work::Barrier => self.leave_to_barriers(&entry, core),
             Work::Bulk => self.leave_to_bulk(&entry, core),
+            Work::Remote { store } => self.leave_to_peers(&entry, store, core, out),
             Work::SharedStore | Work::Load(_) | Work::Store => core.instruction_done(warp),
         }
         self.entry = None;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use warpshard_base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use warpshard_config::machine::Machine;
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
+use warpshard_protocol::{Credit, CtaLaunch, EventKind, MemPacket, NO_CLUSTER, Outbox, Payload};
 use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{
@@ -38,6 +38,7 @@ pub(super) const PORTS: SmPorts = SmPorts {
     reply_credit: LinkId(2),
     from_reply_net: LinkId(3),
     request_credit: LinkId(4),
+    peers: None,
     from_grid: LinkId(5),
 };
 
@@ -194,7 +195,8 @@ impl Bench {
 
     /// Binds a CTA by a message that becomes visible at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
-        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false };
+        let launch =
+            CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false, cluster: NO_CLUSTER, rank: 0 };
         self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
     }
 

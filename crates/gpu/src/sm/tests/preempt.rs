@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use warpshard_base::Rng;
 use warpshard_config::machine::{Allocation, Switch, UnderWay};
-use warpshard_protocol::{Preemption, SmProgress, WarpContext};
+use warpshard_protocol::{NO_CLUSTER, Preemption, SmProgress, WarpContext};
 use warpshard_workload::WarpStream;
 
 use super::random::{machines, program};
@@ -34,7 +34,14 @@ impl Grid {
                 Payload::CtaReturned(notice) | Payload::CtaPreempted(notice) => {
                     self.given_back += 1;
                     let contexts = self.contexts.remove(&(notice.kernel, notice.cta));
-                    let launch = CtaLaunch { kernel: notice.kernel, cta: notice.cta, share: u16::MAX, resumes: contexts.is_some() };
+                    let launch = CtaLaunch {
+                        kernel: notice.kernel,
+                        cta: notice.cta,
+                        share: u16::MAX,
+                        resumes: contexts.is_some(),
+                        cluster: NO_CLUSTER,
+                        rank: 0,
+                    };
                     let at = bench.now.after(100);
                     for context in contexts.into_iter().flatten() {
                         bench.sm.deliver(PORTS.from_grid, at, &Payload::Context(context));
@@ -286,7 +293,14 @@ fn taken_and_handed_out(machine: &Machine, program: Arc<CtaProgram>, latency: u6
     for context in &contexts {
         bench.sm.deliver(PORTS.from_grid, bench.now, &Payload::Context(*context));
     }
-    let launch = CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(0), share: u16::MAX, resumes: !contexts.is_empty() };
+    let launch = CtaLaunch {
+        kernel: KernelIndex(0),
+        cta: CtaIndex(0),
+        share: u16::MAX,
+        resumes: !contexts.is_empty(),
+        cluster: NO_CLUSTER,
+        rank: 0,
+    };
     bench.sm.deliver(PORTS.from_grid, bench.now, &Payload::Launch(launch));
     while !bench.is_done() {
         assert!(bench.now < Cycle(100_000), "no end: {:#?}", bench.sm.waiting());

@@ -43,6 +43,8 @@ struct UnderWay {
     /// Of a load.
     barrier: Option<u32>,
     bytes: u32,
+    ctas: u16,
+    moves: bool,
     /// Sectors sent and not answered.
     open: u32,
     /// All requests are sent.
@@ -59,6 +61,10 @@ pub(super) struct Complete {
     /// The barrier at which its bytes count, of a load.
     pub(super) barrier: Option<u32>,
     pub(super) bytes: u32,
+    /// The CTAs of the cluster that get it, as a set; empty where the barrier says it.
+    pub(super) ctas: u16,
+    /// It copies shared memory of one CTA to that of another.
+    pub(super) moves: bool,
 }
 
 /// A request to be sent.
@@ -123,8 +129,9 @@ impl BulkUnit {
 
     /// Begins a copy of a warp in cycle `now`; there is room.
     pub(super) fn begin(&mut self, copy: BulkCopy, (cta, warp): (u8, u8), (kernel, space): (KernelIndex, u64), now: u64) {
-        let BulkCopy { kind, bytes, barrier, ctas: _, map, pieces } = copy;
-        let flight = UnderWay { number: self.begun, cta, warp, barrier, bytes, open: 0, sent: false };
+        let BulkCopy { kind, bytes, barrier, ctas, map, pieces } = copy;
+        let moves = kind == BulkKind::Move;
+        let flight = UnderWay { number: self.begun, cta, warp, barrier, bytes, ctas, moves, open: 0, sent: false };
         self.begun += 1;
         let place = match self.under_way.iter().position(Option::is_none) {
             Some(place) => place,
@@ -254,11 +261,11 @@ impl BulkUnit {
     /// A copy is complete if nothing of it is open.
     fn end(&mut self, place: u8, now: u64) {
         let slot = &mut self.under_way[usize::from(place)];
-        if let Some(UnderWay { number, cta, warp, barrier, bytes, .. }) = slot.take_if(|copy| copy.sent && copy.open == 0) {
+        if let Some(UnderWay { number, cta, warp, barrier, bytes, ctas, moves, .. }) = slot.take_if(|copy| copy.sent && copy.open == 0) {
             let latency = if barrier.is_some() { self.spec.load_end } else { self.spec.store_end };
             let at = now + u64::from(latency);
             let after = self.complete.partition_point(|(other, _)| *other <= at);
-            self.complete.insert(after, (at, Complete { number, cta, warp, barrier, bytes }));
+            self.complete.insert(after, (at, Complete { number, cta, warp, barrier, bytes, ctas, moves }));
         }
     }
 
@@ -333,7 +340,10 @@ mod tests {
             unit.answered(0, request.sectors, 50);
         }
         assert_eq!((unit.next_complete(54), unit.next_event(50, true)), (None, 55));
-        assert_eq!(unit.next_complete(55), Some(Complete { number: 0, cta: 3, warp: 9, barrier: Some(0x400), bytes: 256 }));
+        assert_eq!(
+            unit.next_complete(55),
+            Some(Complete { number: 0, cta: 3, warp: 9, barrier: Some(0x400), bytes: 256, ctas: 0, moves: false })
+        );
         assert!(!unit.holds(u64::MAX) && unit.has_room());
     }
 

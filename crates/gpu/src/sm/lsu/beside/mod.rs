@@ -5,12 +5,13 @@
 
 mod barriers;
 mod bulk;
+mod peers;
 
 use std::collections::VecDeque;
 
 use warpshard_base::SectorMask;
 use warpshard_config::machine::ControlCore as Spec;
-use warpshard_protocol::Outbox;
+use warpshard_protocol::{Outbox, PeerOp, PeerPacket};
 use warpshard_workload::{BarrierAccess, BarrierOp, Beside as What, BulkCopy, NO_REGISTER, StaticInst};
 
 use super::super::core::{Core, is_in};
@@ -18,7 +19,8 @@ use super::super::operands::IssuedInst;
 use super::token::Token;
 use super::{Entry, Lsu, SharedAnswer, Work, answers};
 use barriers::Barriers;
-use bulk::{BulkUnit, Request};
+use bulk::{BulkUnit, Complete, Request};
+use peers::{Remote, rank_of};
 
 /// A group of bulk stores whose end an instruction waits for.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -62,10 +64,11 @@ pub(super) struct Beside {
     /// What the instruction in the unit does to barriers.
     entering: Vec<[u32; 4]>,
     copy: Option<BulkCopy>,
+    remote: Remote,
 }
 
 impl Beside {
-    pub(super) fn new(spec: &Spec) -> Self {
+    pub(super) fn new(spec: &Spec, remote: u32) -> Self {
         Self {
             barriers: Barriers::default(),
             bulk: BulkUnit::new(spec.bulk),
@@ -76,13 +79,14 @@ impl Beside {
             interval: spec.mbarrier_interval.into(),
             entering: Vec::new(),
             copy: None,
+            remote: Remote::new(remote),
         }
     }
 
     /// The first cycle at or after `now` in which it does something.
     pub(super) fn next_event(&self, now: u64, can_send: bool) -> u64 {
         let passing = self.passing.front().map_or(u64::MAX, |passing| passing.at.max(now));
-        self.bulk.next_event(now, can_send).min(passing)
+        self.bulk.next_event(now, can_send).min(passing).min(self.remote.next_event().max(now))
     }
 
     /// Whether arrivals wait for copies, which end in cycles of the load/store unit.
@@ -95,6 +99,7 @@ impl Beside {
         self.after_copies.iter().any(|arrival| is_in(warps, arrival.warp))
             || self.passing.iter().any(|passing| is_in(warps, passing.answer.warp))
             || self.barriers.holds(warps)
+            || self.remote.holds(warps)
             || self.bulk.holds(warps)
     }
 
@@ -110,6 +115,7 @@ impl Beside {
     pub(super) fn describe(&self) -> String {
         let mut lines = vec![self.bulk.describe()];
         self.barriers.describe(&mut lines);
+        lines.extend(self.remote.describe());
         lines.join("; ")
     }
 }
@@ -161,7 +167,11 @@ impl Lsu {
         let mut ended = false;
         let (before, copies) = core.scoreboard.copies(usize::from(answer.warp));
         for access in &accesses {
-            if copies > 0 && matches!(access.op, BarrierOp::AfterCopies { .. }) {
+            if let Some((rank, arrival)) = elsewhere(access, cta, core) {
+                if let Some(peers) = &mut core.peers {
+                    peers.send(cta, PeerPacket { rank, ..arrival });
+                }
+            } else if copies > 0 && matches!(access.op, BarrierOp::AfterCopies { .. }) {
                 let arrival = AfterCopies { warp: answer.warp, cta, access: access.words(), ended: before.wrapping_add(copies) };
                 beside.after_copies.push(arrival);
             } else {
@@ -238,6 +248,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn cycle_beside(&mut self, core: &mut Core, out: &mut Outbox) {
         let now = core.now.0;
+        self.hear_peers(core);
         while let Some(passing) = self.beside.as_mut().and_then(|unit| unit.passing.pop_front_if(|passing| passing.at <= now)) {
             self.apply(&passing, core);
         }
@@ -253,11 +264,10 @@ impl Lsu {
             self.send(addr, sectors, words, op, token, kernel, core, out);
         }
         while let Some(copy) = self.beside.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
-            let Some(beside) = &mut self.beside else { return };
             match copy.barrier {
-                Some(barrier) if beside.barriers.complete(copy.cta, barrier, copy.bytes) => self.end_waits(core),
-                Some(_) => {}
+                Some(barrier) => self.copied(&copy, barrier, core),
                 None => {
+                    let Some(beside) = &mut self.beside else { return };
                     let over = |group: &mut Group| group.warp == copy.warp && group.last <= copy.number;
                     for Group { warp, dst, .. } in beside.groups.extract_if(.., over) {
                         core.register_ready(usize::from(warp), dst);
@@ -265,6 +275,26 @@ impl Lsu {
                     }
                 }
             }
+        }
+        if let Some(peers) = &mut core.peers {
+            peers.flush(core.now, out);
+        }
+    }
+
+    /// A bulk copy is complete: its bytes count at the barriers of the CTAs that it goes to.
+    fn copied(&mut self, copy: &Complete, barrier: u32, core: &mut Core) {
+        let own = core.peers.as_ref().and_then(|peers| peers.rank(copy.cta));
+        let ranks = if copy.ctas == 0 { 1 << (rank_of(barrier) & 15) } else { copy.ctas };
+        for rank in (0u8..16).filter(|rank| ranks >> rank & 1 != 0) {
+            let (Some(peers), true) = (&mut core.peers, own.is_some_and(|own| own != rank)) else {
+                if self.beside.as_mut().is_some_and(|beside| beside.barriers.complete(copy.cta, barrier, copy.bytes)) {
+                    self.end_waits(core);
+                }
+                continue;
+            };
+            // What moves between CTAs has its way before it; what comes from device memory comes to all at once.
+            let op = if copy.moves { PeerOp::Send } else { PeerOp::Arrive };
+            peers.send(copy.cta, PeerPacket { rank, op, address: barrier, bytes: -(copy.bytes as i32), ..PeerPacket::default() });
         }
     }
 
@@ -274,4 +304,13 @@ impl Lsu {
             beside.bulk.answered(place, sectors, core.now.0);
         }
     }
+}
+
+/// Where an operation on a barrier is an arrival at one of another CTA: the rank of that, and the message.
+fn elsewhere(access: &BarrierAccess, cta: u8, core: &Core) -> Option<(u8, PeerPacket)> {
+    let own = core.peers.as_ref()?.rank(cta)?;
+    let rank = rank_of(access.address);
+    let BarrierOp::Arrive { arrivals, bytes, .. } = access.op else { return None };
+    let arrival = PeerPacket { op: PeerOp::Arrive, address: access.address, amount: arrivals, bytes, ..PeerPacket::default() };
+    (rank != own).then_some((rank, arrival))
 }
