@@ -24,7 +24,7 @@ smss = 56
       --> mine.toml:3:1
        | smss = 56
        | ^^^^
-       = help: did you mean `gpu.sms`? known keys of [gpu]: compute_capability, sms, dispatch.*, sm.*
+       = help: did you mean `gpu.sms`? known keys of [gpu]: compute_capability, sms, dispatch.*, cluster.*, sm.*
     "#);
 }
 
@@ -54,7 +54,7 @@ warps = 32
       --> mine.toml:3:1
        | warps = 32
        | ^^^^^
-       = help: did you mean `gpu.sm.warps`? known keys of [gpu]: compute_capability, sms, dispatch.*, sm.*
+       = help: did you mean `gpu.sm.warps`? known keys of [gpu]: compute_capability, sms, dispatch.*, cluster.*, sm.*
     "#);
 }
 
@@ -256,7 +256,7 @@ gpu = 80
       --> mine.toml:2:1
        | gpu = 80
        | ^^^
-       = help: its keys: compute_capability, sms, dispatch.*, sm.*
+       = help: its keys: compute_capability, sms, dispatch.*, cluster.*, sm.*
     "#);
 }
 
@@ -519,7 +519,7 @@ fn an_override_of_an_unknown_key_suggests_the_nearest() {
       --> the command line
        | --set gpu.smss=56
        |       ^^^^^^^^
-       = help: did you mean `gpu.sms`? known keys of [gpu]: compute_capability, sms, dispatch.*, sm.*
+       = help: did you mean `gpu.sms`? known keys of [gpu]: compute_capability, sms, dispatch.*, cluster.*, sm.*
     "#);
 }
 

@@ -7,7 +7,7 @@ use warpshard::base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard::config::Machine;
 use warpshard::config::machine::Crossbar;
 use warpshard::engine::{Logged, MessageLog};
-use warpshard::protocol::{MemOp, MemPacket, Payload};
+use warpshard::protocol::{MemOp, MemPacket, Payload, PeerOp, PeerPacket};
 use warpshard::workload::Workload;
 
 use super::record::{Hop, Record, Way, Word, receiver_clock};
@@ -30,7 +30,7 @@ pub(crate) struct End {
 }
 
 /// Every message is delivered once, in order, at the arrival it was sent for; what is still under way arrives after the
-/// cut, and at the end of a completed run that is nothing but credits.
+/// cut, and at the end of a completed run that is nothing but credits and word to the network of clusters that CTAs ended.
 pub(crate) fn delivery(machine: &Machine, names: &[String], log: &MessageLog<Payload>, end: End) -> Verdict {
     let cut = super::record::clocks(machine)[0].tick(Cycle(end.core_cycle));
     let (sent, delivered) = (by_link(&log.sent, names.len()), by_link(&log.delivered, names.len()));
@@ -47,8 +47,8 @@ pub(crate) fn delivery(machine: &Machine, names: &[String], log: &MessageLog<Pay
         for (nth, message) in sent.iter().enumerate() {
             let arrives = clock.tick(Cycle(message.at));
             demand!(nth < delivered.len() || arrives >= cut, "link {link} ({name}): {message:?} was never delivered");
-            let credit = matches!(message.payload, Payload::Credit(_));
-            demand!(!end.completed || credit || arrives < cut, "link {link} ({name}): {message:?} is under way after the end");
+            let late = matches!(message.payload, Payload::Credit(_) | Payload::Peer(PeerPacket { op: PeerOp::Gone, .. }));
+            demand!(!end.completed || late || arrives < cut, "link {link} ({name}): {message:?} is under way after the end");
         }
     }
     Ok(())

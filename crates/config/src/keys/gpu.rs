@@ -56,6 +56,39 @@ pub(super) const KEYS: &[Key] = &[
     .default("0")
     .quiet(),
     key!(
+        "gpu.dispatch.launch_latency",
+        Kind::Cycles("core", 0, 1 << 30),
+        "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",
+        |m| m.gpu.dispatch.launch_latency
+    )
+    .option("-gpgpu_kernel_launch_latency"),
+    key!("gpu.dispatch.max_kernels", Kind::Count(1, 1024), "Kernels that may run at once on the chip.", |m| m.gpu.dispatch.max_kernels)
+        .option("-gpgpu_max_concurrent_kernel"),
+    key!("gpu.dispatch.share_sm", Kind::Flag, "Whether CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
+        .default("false")
+        .option("-gpgpu_concurrent_kernel_sm"),
+    key!(
+        "gpu.dispatch.sharing",
+        Kind::Choice(Sharing::WORDS),
+        "How kernels that run at once divide the SMs. With `interleaved` they share SMs whatever `share_sm` says.",
+        |m| m.gpu.dispatch.sharing
+    )
+    .default("\"left-over\""),
+    key!(
+        "gpu.dispatch.switch",
+        Kind::Choice(Switch::WORDS),
+        "What saving and restoring the context of a CTA is, when a controller takes it away.",
+        |m| m.gpu.dispatch.switch
+    )
+    .default("\"time\""),
+    key!(
+        "gpu.dispatch.under_way",
+        Kind::Choice(UnderWay::WORDS),
+        "What becomes of the instructions under way of a CTA that a controller takes away.",
+        |m| m.gpu.dispatch.under_way
+    )
+    .default("\"awaited\""),
+    key!(
         "gpu.cluster.gpcs",
         Kind::Numbers,
         "The GPC of each SM, in the order of the SMs: the CTAs of a cluster run on SMs of one GPC. One GPC has all SMs where the list is empty.",
@@ -135,37 +168,4 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("64")
     .quiet(),
-    key!(
-        "gpu.dispatch.launch_latency",
-        Kind::Cycles("core", 0, 1 << 30),
-        "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",
-        |m| m.gpu.dispatch.launch_latency
-    )
-    .option("-gpgpu_kernel_launch_latency"),
-    key!("gpu.dispatch.max_kernels", Kind::Count(1, 1024), "Kernels that may run at once on the chip.", |m| m.gpu.dispatch.max_kernels)
-        .option("-gpgpu_max_concurrent_kernel"),
-    key!("gpu.dispatch.share_sm", Kind::Flag, "Whether CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
-        .default("false")
-        .option("-gpgpu_concurrent_kernel_sm"),
-    key!(
-        "gpu.dispatch.sharing",
-        Kind::Choice(Sharing::WORDS),
-        "How kernels that run at once divide the SMs. With `interleaved` they share SMs whatever `share_sm` says.",
-        |m| m.gpu.dispatch.sharing
-    )
-    .default("\"left-over\""),
-    key!(
-        "gpu.dispatch.switch",
-        Kind::Choice(Switch::WORDS),
-        "What saving and restoring the context of a CTA is, when a controller takes it away.",
-        |m| m.gpu.dispatch.switch
-    )
-    .default("\"time\""),
-    key!(
-        "gpu.dispatch.under_way",
-        Kind::Choice(UnderWay::WORDS),
-        "What becomes of the instructions under way of a CTA that a controller takes away.",
-        |m| m.gpu.dispatch.under_way
-    )
-    .default("\"awaited\""),
 ];

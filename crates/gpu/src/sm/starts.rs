@@ -49,7 +49,7 @@ pub(super) struct CtaStage {
     earliest: Cycle,
     /// Cycles from one start to the next, and more for each warp.
     #[state(fixed)]
-    intervals: [u64; 2],
+    intervals: [u32; 2],
     /// By application: whether its CTAs go first, and to fixed positions; empty where SMs are not allocated by ranges.
     preempting: Box<[bool]>,
 }
@@ -65,7 +65,7 @@ impl CtaStage {
             last_kernel: None,
             held: false,
             earliest: Cycle(0),
-            intervals: [dispatch.cta_interval, dispatch.warp_interval].map(u64::from),
+            intervals: [dispatch.cta_interval, dispatch.warp_interval],
             preempting,
         }
     }
@@ -193,7 +193,7 @@ impl CtaStage {
         };
         let Bound { launch, program, contexts, .. } = self.bound.remove(at)?;
         let [of_cta, of_warp] = self.intervals;
-        self.earliest = self.earliest.max(core.now.after(of_cta + of_warp * u64::from(needs.warps)));
+        self.earliest = self.earliest.max(core.now.after(u64::from(of_cta + of_warp * needs.warps)));
         let alone = core.ctas.resident() == 0;
         if alone {
             core.resume_active();

@@ -157,7 +157,15 @@ mod tests {
     use super::*;
 
     fn products() -> GroupProducts {
-        GroupProducts::new(Spec { latency: 50, register_latency: 40, shared_bytes: 128, register_interval: 14, queue: 2, sum_reads: 16, columns: 2 })
+        GroupProducts::new(Spec {
+            latency: 50,
+            register_latency: 40,
+            shared_bytes: 128,
+            register_interval: 14,
+            queue: 2,
+            sum_reads: 16,
+            columns: 2,
+        })
     }
 
     /// The cycles in which products end whose parts come as early as they may.
