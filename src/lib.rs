@@ -47,8 +47,7 @@ use warpshard_run::Catalogue;
 
 /// All that comes with the program: the files and policies of the papers and of no particular paper, and the launches that were measured.
 pub fn catalogue() -> &'static Catalogue {
-    static ALL: LazyLock<Catalogue> =
-        LazyLock::new(|| warpshard_papers::catalogue().with_measured(warpshard_validate::measurements()));
+    static ALL: LazyLock<Catalogue> = LazyLock::new(|| warpshard_papers::catalogue().with_measured(warpshard_validate::measurements()));
     &ALL
 }
 

@@ -10,8 +10,8 @@ use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
 use super::system;
-use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, joules, known, percent, printable, seconds, si, wrap};
-use super::verdict::Verdict;
+use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap};
+use super::verdict::Judge;
 
 /// Maximum number of kernels in the report; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
@@ -157,7 +157,7 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
         let all_done = kernel.ctas_done == kernel.ctas;
         table.row(vec![
             kernel.id.to_string(),
-            kernel.name.clone(),
+            demangled(&kernel.name).into_owned(),
             kernel.stream.0.to_string(),
             if all_done { count(kernel.ctas.into()) } else { format!("{}/{}", count(kernel.ctas_done.into()), count(kernel.ctas.into())) },
             kernel.ctas_per_sm.to_string(),
@@ -349,7 +349,8 @@ fn verdicts(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     }
     let names = longest.len();
     longest.sort_by_key(|(cycles, _)| std::cmp::Reverse(*cycles));
-    let shown = longest.iter().take(MAX_VERDICTS).filter_map(|(_, kernel)| Some((kernel, Verdict::of(facts, outcome, kernel)?)));
+    let judge = Judge::new(facts, outcome);
+    let shown = longest.iter().take(MAX_VERDICTS).filter_map(|(_, kernel)| Some((kernel, judge.verdict(kernel)?)));
     let lines: Vec<String> = shown.flat_map(|(kernel, verdict)| verdict.lines(&kernel.name)).collect();
     if lines.is_empty() {
         return String::new();

@@ -9,8 +9,8 @@ use warpshard_config::{ConfigErrors, Loaded, Machine, Override};
 use warpshard_configs::{File, Files, Kind};
 use warpshard_control::Controller;
 use warpshard_model::{Model, ModelError, builtin_model};
-use warpshard_report::verdict::Measurements;
 use warpshard_policy::registry::{Policies, Policy, PolicyError};
+use warpshard_report::verdict::Measurements;
 use warpshard_seam::Own;
 
 /// Files and policies of several packages, by name.
@@ -37,13 +37,12 @@ impl Default for &'static Catalogue {
 impl Catalogue {
     /// The files and policies of no particular paper.
     pub fn core() -> &'static Self {
-        static CORE: LazyLock<Catalogue> =
-            LazyLock::new(|| Catalogue {
-                files: Files::core().clone(),
-                policies: Policies::core().clone(),
-                own: Own::default(),
-                measured: Measurements::default(),
-            });
+        static CORE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
+            files: Files::core().clone(),
+            policies: Policies::core().clone(),
+            own: Own::default(),
+            measured: Measurements::default(),
+        });
         &CORE
     }
 

@@ -67,7 +67,7 @@ pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
 ///
 /// # Errors
 /// When `pattern` is no regular expression, or matches no name.
-pub fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
+pub(super) fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
     let expression = Regex::new(pattern).map_err(|error| Error::Usage(format!("--only {pattern}: no regular expression: {error}")))?;
     keep(workload, ("--only", pattern), |_, kernel| expression.is_match(&kernel.name) || expression.is_match(&demangled(&kernel.name)))
 }
@@ -76,7 +76,7 @@ pub fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
 ///
 /// # Errors
 /// When none is left.
-pub fn skip(workload: Workload, launches: usize) -> Result<Workload, Error> {
+pub(super) fn skip(workload: Workload, launches: usize) -> Result<Workload, Error> {
     keep(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
 }
 

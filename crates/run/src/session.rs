@@ -303,10 +303,10 @@ impl Ready<'_> {
         let options = || RunOptions {
             threads: threads.count,
             scaling: Scaling::Adaptive,
-            epoch: request.epoch.map(std::num::NonZeroU64::get),
+            epoch: request.epoch.map(NonZeroU64::get),
             relaxed: request.relaxed,
-            max_cycles: request.max_cycles.map(std::num::NonZeroU64::get),
-            interval: request.interval.map(std::num::NonZeroU64::get),
+            max_cycles: request.max_cycles.map(NonZeroU64::get),
+            interval: request.interval.map(NonZeroU64::get),
             pin: request.pin,
             ..RunOptions::default()
         };

@@ -6,10 +6,12 @@ use warpshard_stats::KernelStats;
 use super::{Charge, Filling, LISTED, Limiter, Roofs, Use, rounded};
 use crate::metrics::counter;
 
-/// A resource that is used for this share of the time is at its roof: queues in front of it are full, and waits are for it rather than for latency.
-/// Chosen: the smallest share at which doubling the rate of a level gains more than halving its latency, over the kernels of
-/// `tests/simulation/verdicts.rs`.
-const AT_ROOF: f64 = 0.6;
+/// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
+/// of `study silicon`.
+const AT_ROOF: f64 = 0.5;
+
+/// The same of execution units, which have no queues that smooth their work. Chosen.
+const PIPE_AT_ROOF: f64 = 0.6;
 
 /// With fewer of the warp slots taken than this, more warps hide more latency. Chosen: half.
 const FEW_WARPS: f64 = 0.5;
@@ -54,20 +56,7 @@ impl Cycles {
         let [issued, memory_pipeline, memory_collectors, pipeline, memory, arithmetic, fence, barrier, throttled, fetch, draining] =
             counts.map(|count| if all > 0.0 { count / all } else { 0.0 });
         let idle = (alone && all > 0.0).then(|| 1.0 - own / all);
-        Self {
-            issued,
-            memory_pipeline,
-            memory_collectors,
-            pipeline,
-            memory,
-            arithmetic,
-            fence,
-            barrier,
-            throttled,
-            fetch,
-            draining,
-            idle,
-        }
+        Self { issued, memory_pipeline, memory_collectors, pipeline, memory, arithmetic, fence, barrier, throttled, fetch, draining, idle }
     }
 }
 
@@ -91,11 +80,12 @@ impl Charges<'_> {
         let idle = c.idle.unwrap_or(0.0);
         // While SMs were idle nothing was used, so that the others were nearer to the roof.
         let busy = (1.0 - idle).max(0.01);
-        let pipe_at_roof = self.uses[1].share / busy >= AT_ROOF;
+        let pipe_at_roof = self.uses[1].share / busy >= PIPE_AT_ROOF;
         // Twice the rate would save half of the cycles in which the resource worked.
         let (issue, pipe) = if pipe_at_roof { (0.0, pipeline + arithmetic + issued / 2.0) } else { (issued / 2.0, pipeline) };
         let few = self.few_warps().min(idle);
-        let (of_memory, fence_of) = (self.memory(busy), if (self.get)("atomic_instructions") > 0.0 { Limiter::Atomics } else { Limiter::Fence });
+        let (of_memory, fence_of) =
+            (self.memory(busy), if (self.get)("atomic_instructions") > 0.0 { Limiter::Atomics } else { Limiter::Fence });
         let lanes = (self.get)("thread_instructions") / (self.get)("warp_instructions").max(1.0) / f64::from(WARP_SIZE);
         let mut charges: Vec<Charge> = Vec::new();
         let mut add = |limiter: Limiter, share: f64| match charges.iter_mut().find(|charge| charge.limiter == limiter) {
@@ -108,7 +98,7 @@ impl Charges<'_> {
         add(Limiter::Divergence, lost * (issue + pipe + fetch + if pipe_at_roof { 0.0 } else { arithmetic }));
         add(Limiter::Issue, issue * kept);
         add(Limiter::Pipe, pipe * kept);
-        add(self.dependency(), if pipe_at_roof { 0.0 } else { arithmetic * kept });
+        add(Limiter::Dependency, if pipe_at_roof { 0.0 } else { arithmetic * kept });
         add(of_memory, memory);
         add(fence_of, fence);
         add(Limiter::Barrier, barrier);
@@ -128,20 +118,15 @@ impl Charges<'_> {
         (1.0 - resident / f64::from(self.roofs.schedulers.max(1))).clamp(0.0, 1.0)
     }
 
-    /// What waits for arithmetic are charged to: the chain of instructions, or, with a warp or two per scheduler, the want of warps.
-    fn dependency(&self) -> Limiter {
-        Limiter::Dependency
-    }
-
     /// What waits for memory are charged to.
     fn memory(&self, busy: f64) -> Limiter {
         let get = self.get;
         let global = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let hot = self.hottest_slice.unwrap_or(1.0);
         // Where slices differ, the busiest is the roof. A channel of DRAM has several slices, which its share follows only in part.
-        let [shared, l1, network, llc, dram] = [2, 3, 4, 5, 6].map(|i| self.uses[i].share / busy);
+        let [shared, l1, network, llc, data, rows] = [2, 3, 4, 5, 6, 7].map(|i| self.uses[i].share / busy);
         let levels = [
-            (Limiter::Dram, dram),
+            (Limiter::Dram, data.max(rows)),
             (Limiter::Llc, llc * hot),
             (Limiter::Network, network),
             (Limiter::L1, l1),
@@ -157,9 +142,9 @@ impl Charges<'_> {
         if global == 0.0 && get("shared_instructions") > 0.0 {
             return Limiter::SharedMemory;
         }
-        if self.cycles.memory_pipeline > self.cycles.memory {
-            // Instructions wait before the load/store unit, which no level keeps busy: the one in it waits for an MSHR or for conflicts.
-            return if shared > l1 { Limiter::SharedMemory } else { Limiter::L1 };
+        // Instructions wait before the load/store unit: the one in it works on conflicts, or waits for an MSHR, which is free after the latency.
+        if self.cycles.memory_pipeline > self.cycles.memory && shared > l1 {
+            return Limiter::SharedMemory;
         }
         if self.launch.occupancy < FEW_WARPS { Limiter::Occupancy } else { Limiter::MemoryLatency }
     }

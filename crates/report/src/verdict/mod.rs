@@ -73,7 +73,8 @@ pub struct Charge {
 /// Use of a resource as a share of its roof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Use {
-    /// The resource: "issue", the name of the busiest pipe, "shared", "L1", "network", "LLC" or "DRAM".
+    /// The resource: "issue", the name of the busiest pipe, "shared", "L1", "network", "LLC", "DRAM" (its
+    /// data), or "DRAM rows" (their opening).
     pub name: String,
     /// The share, from 0 to 1.
     pub share: f64,
@@ -150,9 +151,42 @@ fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-impl Verdict {
-    /// The verdict on the kernel `kernel` of a run; `None` for one that has not issued anything, and without the roofs of its GPU.
-    pub fn of(facts: &RunFacts, outcome: &Outcome, kernel: &KernelStats) -> Option<Self> {
+/// What the verdicts on all kernels of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'a> {
+    facts: &'a RunFacts,
+    outcome: &'a Outcome,
+    /// Rows of DRAM opened for a sector that kernels moved.
+    rows_per_sector: f64,
+    /// Accesses to the LLC, and those of its busiest slice as a multiple of the mean.
+    slices: (u64, f64),
+}
+
+impl<'a> Judge<'a> {
+    /// For the kernels of a run.
+    pub fn new(facts: &'a RunFacts, outcome: &'a Outcome) -> Self {
+        let of_kind = |kind: &'static str, name: &'static str| {
+            let components = outcome.components.iter().filter(move |component| component.kind == kind);
+            components.filter_map(move |component| counter(&component.counters, name))
+        };
+        let moved: u64 = outcome.kernels.iter().flat_map(|kernel| DRAM.map(|name| counter(&kernel.counters, name).unwrap_or(0))).sum();
+        let (count, sum, most) =
+            of_kind("llc", "accesses").fold((0u64, 0, 0), |(count, sum, most), value| (count + 1, sum + value, value.max(most)));
+        let hottest = if sum > 0 { most as f64 * count as f64 / sum as f64 } else { 1.0 };
+        let rows_per_sector = if moved > 0 { of_kind("dram", "activates").sum::<u64>() as f64 / moved as f64 } else { 0.0 };
+        Self { facts, outcome, rows_per_sector, slices: (sum, hottest) }
+    }
+
+    /// Accesses of the busiest slice as a multiple of the mean, where nearly all accesses are the kernel's.
+    fn hottest(&self, kernel: &KernelStats) -> Option<f64> {
+        let own = counter(&kernel.counters, "llc_accesses")?;
+        let (all, hottest) = self.slices;
+        (self.outcome.system.is_none() && all > 0 && own as f64 >= 0.8 * all as f64).then_some(hottest)
+    }
+
+    /// The verdict on a kernel of the run; `None` for one that has not issued anything, and without the roofs of its GPU.
+    pub fn verdict(&self, kernel: &KernelStats) -> Option<Verdict> {
+        let Self { facts, outcome, .. } = *self;
         let get = |name: &str| counter(&kernel.counters, name).unwrap_or(0) as f64;
         let gpu = outcome.system.as_ref().and_then(|system| system.kernel_gpus.get(kernel.index.index()).copied()).unwrap_or(0);
         let roofs = facts.roofs.get(usize::from(gpu))?;
@@ -161,15 +195,16 @@ impl Verdict {
             return None;
         }
         let alone = runs_alone(kernel, outcome);
-        let hottest_slice = hottest(outcome, kernel);
+        let hottest_slice = self.hottest(kernel);
         let launch = filling(facts, kernel, roofs);
         let cycles = Cycles::of(kernel, work.cycles, roofs, alone);
-        let uses = uses(&get, work.cycles as f64, roofs);
+        let rows = self.rows_per_sector * DRAM.map(get).iter().sum::<f64>();
+        let uses = uses(&get, rows, work.cycles as f64, roofs);
         let charges = Charges { get: &get, cycles: &cycles, uses: &uses, launch: &launch, roofs, hottest_slice }.all();
         let requests = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let accesses = get("memory_accesses");
         let known = |whole: f64, value: f64| (whole > 0.0).then(|| rounded(value));
-        let mut verdict = Self {
+        let mut verdict = Verdict {
             limiter: charges.first().map_or(Limiter::Issue, |charge| charge.limiter),
             pipe: uses[1].name.clone(),
             charges,
@@ -188,10 +223,17 @@ impl Verdict {
         verdict.change = words::change(&verdict, roofs, kernel);
         Some(verdict)
     }
+}
 
+impl Verdict {
     /// The verdict in at most six lines of at most 80 columns, for the kernel `name`.
     pub fn lines(&self, name: &str) -> Vec<String> {
         words::lines(self, name)
+    }
+
+    /// The use of a resource; 0 for an unknown one.
+    fn used(&self, name: &str) -> f64 {
+        self.roofs.iter().find(|one| one.name == name).map_or(0.0, |one| one.share)
     }
 
     /// The limiter in words.
@@ -213,15 +255,6 @@ fn runs_alone(kernel: &KernelStats, outcome: &Outcome) -> bool {
 /// Launches before and after one that are looked at for kernels that run at the same time: more than any machine runs at once.
 const NEAR: usize = 128;
 
-/// Accesses of the busiest slice as a multiple of the mean.
-fn hottest(outcome: &Outcome, kernel: &KernelStats) -> Option<f64> {
-    let slices = || outcome.components.iter().filter(|c| c.kind == "llc").filter_map(|c| counter(&c.counters, "accesses"));
-    let (count, sum, most) = slices().fold((0u64, 0, 0), |(count, sum, most), value| (count + 1, sum + value, value.max(most)));
-    let own = counter(&kernel.counters, "llc_accesses")?;
-    let is_its = outcome.system.is_none() && sum > 0 && own as f64 >= 0.8 * sum as f64;
-    is_its.then(|| most as f64 * count as f64 / sum as f64)
-}
-
 /// How the launch fills the SMs.
 fn filling(facts: &RunFacts, kernel: &KernelStats, roofs: &Roofs) -> Filling {
     let launch = facts.launches.get(kernel.index.index()).copied().unwrap_or_default();
@@ -241,8 +274,11 @@ fn filling(facts: &RunFacts, kernel: &KernelStats, roofs: &Roofs) -> Filling {
     }
 }
 
+/// The counters of a kernel's sectors of DRAM.
+const DRAM: [&str; 2] = ["dram_reads", "dram_writes"];
+
 /// Use of all resources over the kernel's cycles, in their order from issue to DRAM.
-fn uses(get: &dyn Fn(&str) -> f64, cycles: f64, roofs: &Roofs) -> Vec<Use> {
+fn uses(get: &dyn Fn(&str) -> f64, rows: f64, cycles: f64, roofs: &Roofs) -> Vec<Use> {
     let sms = f64::from(roofs.sms);
     let of_pipe = |pipe: &PipeRoof| pipe.classes.iter().map(|(counter, each)| get(counter) * each).sum::<f64>() / sms;
     let busiest = roofs.pipes.iter().map(|pipe| (pipe.name, of_pipe(pipe))).max_by(|a, b| a.1.total_cmp(&b.1));
@@ -256,6 +292,7 @@ fn uses(get: &dyn Fn(&str) -> f64, cycles: f64, roofs: &Roofs) -> Vec<Use> {
         ("network", llc / roofs.network),
         ("LLC", llc / roofs.llc),
         ("DRAM", (get("dram_reads") + get("dram_writes")) * 32.0 / roofs.dram),
+        ("DRAM rows", roofs.rows.map_or(0.0, |most| rows / most)),
     ];
     let share = |busy: f64| if cycles > 0.0 && busy.is_finite() { (busy / cycles).clamp(0.0, 1.0) } else { 0.0 };
     all.into_iter().map(|(name, busy)| Use { name: name.to_owned(), share: share(busy) }).collect()

@@ -2,7 +2,7 @@
 
 use warpshard_base::SECTOR_BYTES;
 use warpshard_config::Machine;
-use warpshard_config::machine::{CoreStyle, Sm};
+use warpshard_config::machine::{CoreStyle, Dram, Sm};
 
 /// A kind of execution units of all SMs.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,8 @@ pub struct Roofs {
     pub llc: f64,
     /// Bytes of DRAM.
     pub dram: f64,
+    /// Rows of DRAM that are opened; `None` for channels that follow the commands of a device.
+    pub rows: Option<f64>,
     /// Floating-point operations in single precision: a fused multiply-add of every lane.
     pub flops: f64,
 }
@@ -76,9 +78,17 @@ impl Roofs {
             slices,
             llc: f64::from(slices) * per_core(clocks.llc.0),
             dram: f64::from(map.partitions) * burst_bytes as f64 * bursts_per_clock * per_core(clocks.dram.0),
+            rows: rows(&gpu.mem.dram).map(|each| f64::from(map.partitions) * each * per_core(clocks.dram.0)),
             flops: f64::from(sms) * fused * 32.0 * 2.0,
         }
     }
+}
+
+/// Rows that a channel opens in a cycle of its clock: as many as its banks can, or its activations may follow each other.
+fn rows(dram: &Dram) -> Option<f64> {
+    let timing = &dram.timing;
+    let rate = |cycles: u32, of: u32| f64::from(of) / f64::from(cycles.max(1));
+    dram.control.is_none().then(|| rate(timing.tRC, dram.banks).min(rate(timing.tRRD, 1)))
 }
 
 /// The units of an SM. A class whose own units a machine lacks runs on others, as `gpu.sm.units` describes.

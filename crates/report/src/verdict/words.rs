@@ -17,7 +17,10 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     let limiters = if limiters.is_empty() { "nothing holds it up".to_owned() } else { limiters.join(", then ") };
     let name = clip(&printable(&demangled(name)), COLUMNS.saturating_sub(limiters.chars().count() + 4).max(16));
     let whole = |share: f64| format!("{:.0}", share * 100.0);
-    let mut roofs: Vec<String> = verdict.roofs.iter().map(|one| format!("{} {}", one.name, whole(one.share))).collect();
+    // The opening of rows is of interest where it is the higher share.
+    let data = verdict.used("DRAM");
+    let shown = verdict.roofs.iter().filter(|one| one.name != "DRAM rows" || one.share > data);
+    let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name, whole(one.share))).collect();
     if let Some(line) = verdict.roofline {
         roofs.insert(2, format!("FP32 {}", whole(line.of_peak)));
     }
@@ -60,7 +63,9 @@ fn last(verdict: &Verdict) -> Option<String> {
         format!("{intensity} (ridge {:.0})", line.ridge)
     });
     let trust = verdict.trust.as_ref().map(|trust| match (trust.error_percent, trust.worst_percent) {
-        (Some(mean), Some(worst)) => format!("{} {} {} launches: error {mean:.0} %, worst {worst:.0} %", trust.launches, trust.class, trust.machine),
+        (Some(mean), Some(worst)) => {
+            format!("{} {} {} launches: error {mean:.0} %, worst {worst:.0} %", trust.launches, trust.class, trust.machine)
+        }
         _ => format!("no measured launch ({}) resembles it", trust.machine),
     });
     match (flops, trust) {
@@ -127,6 +132,9 @@ pub(super) fn change(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> 
             format!("spread addresses: a slice gets {:.1} times the mean", verdict.hottest_slice.unwrap_or(1.0))
         }
         Limiter::Network | Limiter::Llc => "more reuse in the SM: tiles in shared memory, smaller types".to_owned(),
+        Limiter::Dram if verdict.used("DRAM rows") > verdict.used("DRAM") => {
+            "open fewer rows: neighbouring CTAs on neighbouring addresses".to_owned()
+        }
         Limiter::Dram => "fewer bytes: smaller types, tiles that fit the LLC, fused kernels".to_owned(),
         Limiter::MemoryLatency if sparse => coalesce(),
         Limiter::MemoryLatency => "more loads in flight: unroll, prefetch, wider loads".to_owned(),

@@ -98,8 +98,7 @@ fn reason(name: &str, launches: &[Launches], stalls: &[&str]) -> Reason {
         let row = Row::new(name.as_str(), Quantity::Amount, launches.iter().map(|one| one.counters.get(*name).copied()).collect());
         (!row.is_equal() && row.values.iter().flatten().any(|value| *value > rare)).then_some(row)
     };
-    let (mut waits, mut others): (Vec<Row>, Vec<Row>) =
-        names.iter().filter_map(row).partition(|row| stalls.contains(&row.name.as_str()));
+    let (mut waits, mut others): (Vec<Row>, Vec<Row>) = names.iter().filter_map(row).partition(|row| stalls.contains(&row.name.as_str()));
     let amount = |row: &Row| {
         let base = row.values[0].unwrap_or(0.0);
         row.values.iter().flatten().map(|value| (value - base).abs()).fold(0.0, f64::max)

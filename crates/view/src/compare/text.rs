@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, seconds as seconds_of, si, wrap};
+use warpshard_report::text::{
+    Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, seconds as seconds_of, si, wrap,
+};
 
 use super::{Comparison, KernelRow, Quantity, Reason, Row, Side};
 
