@@ -10,7 +10,9 @@ use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
 use super::system;
-use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap};
+use super::text::{
+    Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap,
+};
 use super::verdict::Judge;
 
 /// Maximum number of kernels in the report; of more, the longest are shown.
