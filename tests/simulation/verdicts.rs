@@ -1,6 +1,7 @@
 //! Verdicts: a kernel with two faults is limited by the one whose removal gains more.
 
-use std::num::NonZeroU64;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::model::Model;
@@ -18,22 +19,17 @@ type Settings = &'static [(&'static str, &'static str)];
 /// A fault: its limiter, and the settings that remove it.
 type Fault = (Limiter, Settings);
 
-/// Cycles of the planted kernel, and the verdict on it.
+/// Cycles of the planted kernel, and the verdict on it. Of two values of a key the later one holds.
 fn run(settings: &[Settings]) -> (u64, Verdict) {
-    let all = || settings.iter().copied().flatten().copied();
-    let (of_model, of_machine): (Vec<_>, Vec<_>) = all().partition(|(key, _)| key.starts_with("workload."));
-    // Of two values the later one holds, in an override as in a parameter.
-    let mut parameters: Vec<(String, String)> = Vec::new();
-    for (key, value) in of_model {
-        let key = key.trim_start_matches("workload.");
-        parameters.retain(|(other, _)| other != key);
-        parameters.push((key.to_owned(), value.to_owned()));
-    }
+    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    values.extend(settings.iter().copied().flatten().copied());
+    let (of_model, of_machine): (Vec<_>, Vec<_>) = values.into_iter().partition(|(key, _)| key.starts_with("workload."));
+    let parameter = |(key, value): (&str, &str)| (key.trim_start_matches("workload.").to_owned(), value.to_owned());
+    let parameters: Vec<(String, String)> = of_model.into_iter().map(parameter).collect();
     let machine = machine("tiny", &of_machine);
     let workload = Model::from_text("planted.toml", PLANTED, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload();
     let facts = RunFacts { launches: warpshard::chip::launches(&machine, &workload), ..RunFacts::of(&machine, "planted", 1) };
-    let options = RunOptions { max_cycles: NonZeroU64::new(2_000_000).map(NonZeroU64::get), ..RunOptions::default() };
-    let outcome = simulate(&machine, &std::sync::Arc::new(workload), options).unwrap_or_else(|error| panic!("{error}")).outcome;
+    let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).outcome;
     let kernel = &outcome.kernels[0];
     (kernel.ended.unwrap() - kernel.started.unwrap(), Judge::new(&facts, &outcome).verdict(kernel).expect("a kernel that ran"))
 }
@@ -54,7 +50,7 @@ fn larger(name: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
 }
 
 /// An L1 with room for many misses, so that the levels behind it are at their roofs before it is full.
-const MISSES: Settings = &[
+const MISSES: [(&str, &str); 6] = [
     ("gpu.sm.l1.cache.mshrs", "64"),
     ("gpu.sm.l1.cache.mshr_merge", "16"),
     ("gpu.sm.l1.cache.miss_queue", "64"),
@@ -72,7 +68,7 @@ const COALESCED: Settings = &[("workload.stride", "1")];
 /// `MISSES` with further settings.
 macro_rules! with_misses {
     ($($key:literal = $value:literal),+ $(,)?) => {
-        &[MISSES[0], MISSES[1], MISSES[2], MISSES[3], MISSES[4], MISSES[5], $(($key, $value)),+]
+        const { &[MISSES[0], MISSES[1], MISSES[2], MISSES[3], MISSES[4], MISSES[5], $(($key, $value)),+] }
     };
 }
 
