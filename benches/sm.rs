@@ -55,6 +55,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
             pc: 0,
             class,
             packed_half: false,
+            flops: 0,
             dst,
             src,
             mem: None,

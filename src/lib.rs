@@ -40,9 +40,16 @@ pub use warpshard_workload as workload;
 
 pub mod cli;
 
-use warpshard_lab::request::Study;
+use std::sync::LazyLock;
 
-pub use warpshard_papers::catalogue;
+use warpshard_lab::request::Study;
+use warpshard_run::Catalogue;
+
+/// All that comes with the program: the files and policies of the papers and of no particular paper, and the launches that were measured.
+pub fn catalogue() -> &'static Catalogue {
+    static ALL: LazyLock<Catalogue> = LazyLock::new(|| warpshard_papers::catalogue().with_measured(warpshard_validate::measurements()));
+    &ALL
+}
 
 /// All studies, by name: those of the papers, and the comparisons with simulators and hardware.
 pub fn studies() -> Vec<&'static Study> {

@@ -55,7 +55,7 @@ impl Job {
             None => opened.load()?,
         };
         let finished = ready.simulate(controllers, stop, Some(progress))?;
-        if matches!(finished.outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
+        if matches!(finished.outcome.ended_by, EndedBy::Completed | EndedBy::Controller | EndedBy::MaxInstructions) {
             remove_checkpoint(&request)?;
         }
         Ok(Outcome::new(finished, partitions))

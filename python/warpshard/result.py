@@ -24,7 +24,7 @@ class Summary:
     workload: str
     """The workload's name."""
     ended_by: str
-    """`completed`, `max_cycles`, `controller` or `interrupted`."""
+    """`completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
     cycles: int
     """Core cycles until the last kernel ended."""
     net_cycles: int
@@ -84,7 +84,7 @@ class Result:
 
     @property
     def ended_by(self) -> str:
-        """`completed`, `max_cycles`, `controller` or `interrupted`."""
+        """`completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
         return self.summary.ended_by
 
     @property

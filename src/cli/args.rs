@@ -165,6 +165,12 @@ pub(crate) struct RunArgs {
     /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression for names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "Simulation")]
     pub kernels: Option<String>,
+    /// Simulate only kernels whose names, mangled or as in their source, match this regular expression.
+    #[arg(long, value_name = "REGEX", conflicts_with = "app", help_heading = "Simulation")]
+    pub only: Option<String>,
+    /// Leave out the first N launches, of those that --kernels and --only select.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "app", help_heading = "Simulation")]
+    pub skip: usize,
     /// Override a value of the machine, or with workload.KEY a parameter of the kernel model. Repeatable. `warpshard show`
     /// lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Simulation")]
@@ -202,6 +208,9 @@ pub(crate) struct RunArgs {
     /// Stop after N core cycles.
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub max_cycles: Option<NonZeroU64>,
+    /// Stop after N thread instructions, at the next multiple of 1000 core cycles.
+    #[arg(long, value_name = "N", help_heading = "Length and recording")]
+    pub max_instructions: Option<NonZeroU64>,
     /// Record counters every N core cycles in intervals.csv.
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
@@ -303,6 +312,8 @@ impl RunArgs {
             set: self.clock.iter().map(|clock| ("clocks.core".to_owned(), clock.clone())).chain(self.set.iter().cloned()).collect(),
             policies: self.policy.clone(),
             kernels: self.kernels.clone(),
+            only: self.only.clone(),
+            skip: self.skip,
             cpu: Cpu {
                 applications: self.cpu.clone(),
                 warm: self.cpu_warm,
@@ -317,6 +328,7 @@ impl RunArgs {
             seed: self.seed,
             lenient: self.lenient,
             max_cycles: self.max_cycles,
+            max_instructions: self.max_instructions,
             interval: self.interval,
             sample: self.sampling.sample.as_ref().map(|sampling| sampling.text.clone()),
             record,

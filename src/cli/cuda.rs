@@ -140,7 +140,9 @@ pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch
         let what = format!("{} is there already, and this program did not make it; move it", file.display());
         return Err(Failure::new(Exit::Output, what));
     }
-    let compiled = compile(paths, (arch, &listing, python), &args.preprocessor, (std::slice::from_ref(&entry), &[]))?;
+    // The code is the same, and messages name lines of the source.
+    let options = ["--generate-line-info".to_owned()];
+    let compiled = compile(paths, (arch, &listing, python), &args.preprocessor, (std::slice::from_ref(&entry), &options))?;
     let name = compiled.names.get(&entry).map_or(entry.as_str(), String::as_str);
     let text = launch_file(&paths[0], (kernel, name), (&listing, arch), &launching).map_err(|error| workload(&error))?;
     output::file(&file, text.as_bytes())?;

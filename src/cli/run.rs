@@ -109,7 +109,7 @@ fn run_alone<'a>(
     }
     let written = destination.write(&files).map_err(Failure::from);
     let outcome = &finished.outcome;
-    if written.is_ok() && matches!(outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
+    if written.is_ok() && matches!(outcome.ended_by, EndedBy::Completed | EndedBy::Controller | EndedBy::MaxInstructions) {
         remove_checkpoint(request)?;
     }
     if let Some(relaxed) = &outcome.relaxed {

@@ -83,6 +83,8 @@ struct Stats {
 enum EndedBy {
     Completed,
     MaxCycles,
+    /// The run reached --max-instructions.
+    MaxInstructions,
     Controller,
     Interrupted,
     /// All numbers are estimates of the completed run.
@@ -211,7 +213,95 @@ struct Kernel {
     /// Joules of its events, on machines with event energies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event_joules: Option<f64>,
+    /// What limits it; only of kernels that issued anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
     counters: Counts,
+}
+
+/// docs/results.md explains each number. Shares are from 0 to 1.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Verdict {
+    /// The resource with the most scheduler cycles, such as `dram` or `memory_latency`.
+    limiter: String,
+    /// The busiest kind of execution units.
+    pipe: String,
+    /// Resources with their shares of the scheduler cycles, the most first.
+    charges: Vec<Charge>,
+    /// Use of each resource as a share of its peak.
+    roofs: Vec<Use>,
+    launch: Filling,
+    sectors_per_request: Option<f64>,
+    /// Bytes that lanes asked for as a share of the sectors that were accessed.
+    sector_use: Option<f64>,
+    /// Cycles of an access to shared memory beyond the first.
+    conflicts: Option<f64>,
+    /// Active lanes of an instruction, on average.
+    lanes: f64,
+    /// Accesses of the busiest LLC slice as a multiple of the mean.
+    hottest_slice: Option<f64>,
+    roofline: Option<Roofline>,
+    /// What to change.
+    change: String,
+    trust: Option<Trust>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Charge {
+    limiter: String,
+    share: f64,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Use {
+    name: String,
+    share: f64,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Filling {
+    /// Threads of a CTA.
+    threads: u64,
+    /// Registers of a thread.
+    registers: u64,
+    /// Bytes of shared memory of a CTA.
+    shared_bytes: u64,
+    /// Resident warps as a share of the warp slots, as the launch allows.
+    occupancy: f64,
+    /// What limits the resident warps: a resource of the SM, or "grid".
+    limited_by: String,
+    /// CTAs as a multiple of those that all SMs hold.
+    waves: f64,
+    /// Share of the scheduler cycles without a resident warp.
+    idle: Option<f64>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Roofline {
+    /// Floating-point operations.
+    operations: u64,
+    /// As a share of multiply-adds in single precision on all lanes.
+    of_peak: f64,
+    /// Operations per byte of DRAM.
+    per_byte: Option<f64>,
+    /// Operations per byte from which DRAM is no longer the lower roof.
+    ridge: f64,
+}
+
+/// Measured launches that resemble the kernel, and how far the simulation is from them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Trust {
+    class: String,
+    machine: String,
+    launches: u64,
+    error_percent: Option<f64>,
+    worst_percent: Option<f64>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]

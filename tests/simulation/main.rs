@@ -28,3 +28,4 @@ mod suite;
 mod systems;
 mod traces;
 mod traces_refused;
+mod verdicts;

@@ -26,6 +26,7 @@ use warpshard_lab::request::{Request, Study, StudyOption};
 
 pub use bench::BenchOptions;
 pub use reference::{AccelSimResults, Measured, ReferenceRow, accel_sim_results, trace_folder};
+pub use silicon::measurements;
 pub use traces::{TraceRun, Traces};
 
 /// Why studies that test one model alone refuse machines, policies and orders: the end of a sentence.

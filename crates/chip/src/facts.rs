@@ -4,7 +4,8 @@ use warpshard_base::SECTOR_BYTES;
 use warpshard_config::Machine;
 use warpshard_config::machine::{Allocation, Crossbar, Sharing, Sm};
 use warpshard_control::{Facts, KernelFacts, Peaks, Resources};
-use warpshard_gpu::occupancy::{CtaNeeds, resident_ctas};
+use warpshard_gpu::occupancy::{CtaNeeds, occupancy, resident_ctas};
+use warpshard_stats::Launch;
 use warpshard_workload::{Kernel, Workload};
 
 /// The facts of `machine` running `workload`. Of a kernel that does not fit, which a run refuses, an SM is said to hold one CTA. Where GPUs
@@ -40,6 +41,21 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
         restarted: workload.applications().into_iter().map(|app| !app.again.is_empty()).collect(),
         priorities: workload.applications().into_iter().map(|app| app.priority).collect(),
     }
+}
+
+/// What each kernel of `workload` is launched with on `machine`, in their order.
+pub fn launches(machine: &Machine, workload: &Workload) -> Vec<Launch> {
+    let one = |kernel: &Kernel| {
+        let info = &kernel.info;
+        let sm = &machine.of_gpu(u32::from(info.on_gpu().0)).gpu.sm;
+        Launch {
+            threads: info.threads_per_cta(),
+            registers: info.registers,
+            shared_bytes: info.shared_bytes,
+            limited_by: occupancy(sm, info).map_or("", |fit| fit.limited_by.name()),
+        }
+    };
+    workload.kernels.iter().map(one).collect()
 }
 
 fn resources(sm: &Sm) -> Resources {

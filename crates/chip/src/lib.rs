@@ -32,7 +32,7 @@ pub mod host {
 pub use build::{Built, ShardCut, build, occupancies};
 pub use build_error::BuildError;
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
-pub use facts::facts;
+pub use facts::{facts, launches};
 pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};
 pub use measure::{Mark, Measure, Measured, Skipped};

@@ -24,15 +24,22 @@ pub enum Limit {
     CtaSlots,
 }
 
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Limit {
+    /// The resource, as messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Threads => "threads",
             Self::Warps => "warps",
             Self::SharedMemory => "shared memory",
             Self::Registers => "registers",
             Self::CtaSlots => "CTA slots",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod ampere;
 mod core;
+mod flops;
 mod group;
 mod guess;
 mod hopper;
@@ -19,6 +20,7 @@ mod pipe;
 mod turing;
 mod volta;
 
+pub use self::flops::flops;
 pub use self::guess::guess;
 pub use self::memory::{image, width_of};
 pub use self::opcode::{MemRow, Opcode};

@@ -170,6 +170,7 @@ impl<'a> Compiler<'a> {
                 pc: i as u32 * INSTRUCTION_BYTES,
                 class: opcode.class,
                 packed_half: opcode.packed_half,
+                flops: warpshard_isa::flops(&draft.mnemonic),
                 dst,
                 src,
                 mem: if draft.texture { mem.map(|mem| MemInst { space: MemSpace::Texture, ..mem }) } else { mem },

@@ -59,6 +59,7 @@ fn phases_do_not_depend_on_what_is_decoded() {
         pc: 8,
         class: OpClass::Sp,
         packed_half: false,
+        flops: 0,
         dst: 3,
         src,
         mem: None,

@@ -134,7 +134,8 @@ def listing(cubin, arch, source, compiler, options, instances):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        done = subprocess.run([tool, "-hex", "-c", file.name], capture_output=True, text=True)
+        lines = ["-g"] if "--generate-line-info" in options else []
+        done = subprocess.run([tool, "-hex", "-c", *lines, file.name], capture_output=True, text=True)
         if done.returncode:
             print(done.stderr, file=sys.stderr)
             sys.exit(1)
@@ -169,7 +170,7 @@ def listing(cubin, arch, source, compiler, options, instances):
                 name = elf.symbols[info >> 32]["name"]
                 if name:
                     out.append(f"address {found.group(1)} {offset:#x} {name}")
-    for kernel, lines in functions(done.stdout).items():
+    for kernel, lines in functions(done.stdout, os.path.basename(source)).items():
         facts = kernel_facts(elf, kernel)
         out += ["", f"kernel {kernel}", f"registers {facts['registers']}", f"shared {facts['shared']}", f"local {facts['stack']}",
                 f"barriers {facts['barriers']}",
@@ -183,16 +184,20 @@ def listing(cubin, arch, source, compiler, options, instances):
         out += ["code"] + lines + ["end"]
     return "\n".join(out) + "\n"
 
-def functions(text):
-    """The instructions of each kernel, labels replaced by `->` and their place."""
-    kernels, labels, kernel, pending, waiting = {}, {}, None, [], None
+def functions(text, source):
+    """The instructions of each kernel, labels replaced by `->` and their place, with `@` and their line in the source where it is known."""
+    kernels, labels, kernel, pending, waiting, at_line = {}, {}, None, [], None, ""
     for line in text.splitlines():
         found = re.match(r"\s*\.section\s+\.text\.([^,]+),", line)
         if found:
             kernel = found.group(1)
-            kernels[kernel], labels[kernel] = [], {}
+            kernels[kernel], labels[kernel], at_line = [], {}, ""
             continue
         if kernel is None:
+            continue
+        found = re.match(r'\s*//## File "([^"]*)", line (\d+)', line)
+        if found:
+            at_line = f" @{found.group(2)}" if os.path.basename(found.group(1)) == source else ""
             continue
         found = re.match(r"\s*([.$\w]+):\s*$", line)
         if found:
@@ -208,7 +213,7 @@ def functions(text):
         found = re.match(r"\s*/\* 0x([0-9a-f]{16}) \*/", line)
         if found and waiting:
             at, instruction, low = waiting
-            kernels[kernel].append((at, instruction, low, found.group(1)))
+            kernels[kernel].append((at, instruction, low, found.group(1) + at_line))
             waiting = None
     out = {}
     for kernel, lines in kernels.items():

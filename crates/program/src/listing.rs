@@ -67,6 +67,8 @@ pub(super) struct KernelText {
 pub(super) struct TextInst {
     pub(super) pc: u32,
     pub(super) line: u32,
+    /// The line of the source that it comes from; 0 where the listing does not say.
+    pub(super) source: u32,
     /// The predicate that guards it.
     pub(super) guard: Operand,
     /// All of the opcode with its modifiers.
@@ -243,15 +245,20 @@ fn parameters(kernel: &mut KernelText, rest: &[&str]) -> Option<()> {
 /// `0060: @P0 EXIT ; 000000000000094d 000fea0003800000`.
 fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, ProgramError> {
     let bad = |what: &str| {
-        let expected = "PC: [@GUARD] OPCODE OPERANDS ; WORD WORD";
+        let expected = "PC: [@GUARD] OPCODE OPERANDS ; WORD WORD [@LINE]";
         ProgramError::new(file, number, what).found(line.chars().take(120).collect::<String>()).expected(expected)
     };
     let shape = || bad("the instruction cannot be read");
     let (pc, rest) = line.split_once(':').ok_or_else(shape)?;
-    let (text, words) = rest.rsplit_once(';').ok_or_else(shape)?;
+    let (text, words_and_line) = rest.rsplit_once(';').ok_or_else(shape)?;
     let pc = u32::from_str_radix(pc.trim(), 16).map_err(|_| shape())?;
-    let mut words = words.split_whitespace().map(|word| u64::from_str_radix(word, 16));
+    let mut words = words_and_line.split_whitespace().map(|word| u64::from_str_radix(word, 16));
     let (Some(Ok(low)), Some(Ok(high))) = (words.next(), words.next()) else { return Err(shape()) };
+    let source = match words_and_line.split_whitespace().nth(2).map(|word| word.strip_prefix('@').and_then(|line| line.parse().ok())) {
+        None => 0,
+        Some(Some(line)) => line,
+        Some(None) => return Err(bad("what follows the words is no line of a source")),
+    };
     let mut text = text.trim();
     let mut guard = Operand {
         kind: Kind::Predicate(PT),
@@ -279,7 +286,7 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
     if mnemonic.is_empty() {
         return Err(shape());
     }
-    Ok(TextInst { pc, line: number, guard, mnemonic: mnemonic.to_owned(), operands, words: [low, high] })
+    Ok(TextInst { pc, line: number, source, guard, mnemonic: mnemonic.to_owned(), operands, words: [low, high] })
 }
 
 /// Some operands stand side by side with a blank between: `BRX R6 -0x130`, `RET.REL.NODEC R6 ->0x0`.

@@ -4,11 +4,24 @@ use super::error::ProgramError;
 use super::exec::{Kernel, Trouble};
 use super::isa::Space;
 
+/// The line of the source that an instruction comes from, in words; nothing where the listing does not say.
+pub(super) fn source(kernel: &Kernel, place: usize) -> String {
+    match kernel.sources.get(place) {
+        Some(line) if *line > 0 => format!(", source line {line},"),
+        _ => String::new(),
+    }
+}
+
 /// The error of a CTA that cannot go on: warp, place in the code, lane and reason.
 pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): (usize, usize, usize, Trouble)) -> ProgramError {
     let (line, mnemonic) = kernel.lines.get(place).cloned().unwrap_or_default();
     let thread = 32 * warp + lane;
-    let whereabouts = format!("`{mnemonic}` at pc {:#06x} of kernel {}, CTA {cta}, warp {warp}, thread {thread}", 16 * place, kernel.name);
+    let whereabouts = format!(
+        "`{mnemonic}` at pc {:#06x}{} of kernel {}, CTA {cta}, warp {warp}, thread {thread}",
+        16 * place,
+        source(kernel, place),
+        kernel.name
+    );
     let error = |what: String| ProgramError::new(&kernel.file, line, what).found(whereabouts.clone());
     match trouble {
         Trouble::Outside(fault) => {
@@ -34,8 +47,16 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
         Trouble::Race { byte, warp: other, place: at } => {
             let what = format!("two warps race for byte {byte} of shared memory: no barrier orders this access and that of warp {other}");
             let (line, mnemonic) = kernel.lines.get(at).cloned().unwrap_or_default();
-            let other = format!("`{mnemonic}` at pc {:#06x}, line {line}, by warp {other}", 16 * at);
+            let other = format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by warp {other}", 16 * at, source(kernel, at));
             error(what).expected(format!("a barrier between this access and {other}")).help("add __syncthreads() between the two accesses")
+        }
+        Trouble::RaceOfCtas { buffer, byte, cta: other, place: at } => {
+            let what = format!("two CTAs race for byte {byte} of `{buffer}`: nothing orders this access and that of CTA {other}");
+            let (line, mnemonic) = kernel.lines.get(at).cloned().unwrap_or_default();
+            let other = format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by CTA {other}", 16 * at, source(kernel, at));
+            error(what).expected(format!("no access of two CTAs to the same byte, other than {other}, unless both only read or are atomic")).help(
+                "CTAs of a launch execute in any order and at the same time: give each its own part, use atomics, or divide the launch in two",
+            )
         }
         Trouble::Endless(limit, waits) => {
             let last = waits.map_or_else(String::new, |(at, fault)| {

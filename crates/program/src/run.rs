@@ -13,7 +13,7 @@ use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
 use super::isa::Inst;
 use super::memory::Memory;
-use super::report::describe;
+use super::report::{describe, source};
 use super::schema::Contents;
 use super::{Launch, Program};
 
@@ -85,8 +85,9 @@ impl Runner {
             let kernel = &self.program.launches[*kernel].kernel;
             let line = kernel.lines.get(*place).map_or(0, |line| line.0);
             let what = format!(
-                "{memory} memory is read where nothing was written, at pc {:#06x} of kernel {}, line {line}",
+                "{memory} memory is read where nothing was written, at pc {:#06x}{} of kernel {}, line {line}",
                 16 * place,
+                source(kernel, *place),
                 kernel.name
             );
             (what, *count)

@@ -32,6 +32,7 @@ pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generati
             pc: inst.pc,
             class: known.map_or(OpClass::Alu, |known| known.class),
             packed_half: known.is_some_and(|known| known.packed_half),
+            flops: warpshard_isa::flops(&inst.mnemonic),
             dst,
             src,
             mem: known.and_then(|known| known.mem).map(|row| row.access(&inst.mnemonic)),

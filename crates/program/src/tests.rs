@@ -398,3 +398,50 @@ fn a_run_of_a_kernel_that_reads_a_clock_says_that_it_shows_no_cycles() {
     assert!(note.starts_with("kernel latency reads a clock (CS2R") && note.contains(" of shared.sm_90.sass), which counts"), "{note}");
     assert!(notes("saxpy").is_empty());
 }
+
+#[test]
+fn races_of_ctas_on_device_memory_are_found() {
+    // Every thread of both CTAs has the words of its number in the CTA, or in the grid.
+    let head = ["S2R R0, SR_TID.X", "S2R R6, SR_CTAID.X", "MOV R1, 0x4"];
+    let check = |code: &[&str]| {
+        let code: Vec<&str> = head.iter().chain(code).copied().chain(["EXIT"]).collect();
+        program_of(&code, "grid = [2]\n").unwrap().check(true).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let address = "IMAD.WIDE.U32 R2, R0, R1, c[0x0][0x160]";
+    let error = check(&[address, "STG.E.SYS [R2], R6"]).unwrap_err();
+    for word in ["two CTAs race for byte 0 of `data`", "`STG.E.SYS` at pc 0x0040", "that of CTA 0", "CTA 1"] {
+        assert!(error.contains(word), "`{word}` is missing in\n{error}");
+    }
+    // The same value, an atomic, or words of one's own are none.
+    assert_eq!(check(&[address, "STG.E.SYS [R2], R1"]), Ok(()));
+    assert_eq!(check(&[address, "RED.E.ADD.STRONG.GPU [R2], R6"]), Ok(()));
+    assert_eq!(check(&["LOP3.LUT R0, R0, 0x1f, RZ, 0xc0, !PT", "IMAD R0, R6, 0x20, R0", address, "STG.E.SYS [R2], R6"]), Ok(()));
+    // A read of what another CTA has written; a fence after the write orders them.
+    let after = |middle: &[&'static str]| {
+        let write = ["ISETP.NE.AND P0, PT, R6, RZ, PT", address, "@!P0 STG.E.SYS [R2], R1"];
+        check(&write.iter().chain(middle).copied().chain(["@P0 LDG.E.SYS R5, [R2]"]).collect::<Vec<_>>())
+    };
+    assert!(after(&[]).unwrap_err().contains("`LDG.E.SYS`"));
+    assert_eq!(after(&["MEMBAR.SC.GPU"]), Ok(()));
+}
+
+#[test]
+fn a_message_names_the_line_of_the_source_where_the_listing_knows_it() {
+    let program = |line: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "warpshard listing 1\narch sm_70\nkernel test\nregisters 32\nshared 0\nlocal 0\nparameters 0x160 8 0:8\ncode\n\
+             0000: LDG.E.SYS R4, [RZ] ; 0 0 {line}\n0010: EXIT ; 0 0\nend\n"
+        );
+        std::fs::write(folder.path().join("test.sass"), text).unwrap();
+        let launch = "modules = { sm_70 = \"test.sass\" }\n[buffers]\ndata = { type = \"u32\", count = 64, contents = { constant = 0 } }\n\
+             [[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [32]\narguments = [\"&data\"]\n";
+        let file = folder.path().join("test.toml");
+        std::fs::write(&file, launch).unwrap();
+        Program::load(&file, None, &[]).and_then(|program| program.execute(false).map(|_| ())).unwrap_err().to_string()
+    };
+    let error = program("@17");
+    assert!(error.contains("outside of every buffer") && error.contains("pc 0x0000, source line 17, of kernel test"), "{error}");
+    assert!(!program("").contains("source line"));
+    assert!(program("x").contains("no line of a source"));
+}

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use warpshard_base::Frequency;
 use warpshard_config::Machine;
 use warpshard_energy::Model;
+use warpshard_stats::Launch;
+
+use super::verdict::{Measurements, Roofs};
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -46,6 +49,12 @@ pub struct RunFacts {
     pub dram_burst_bytes: u64,
     /// Peak bandwidth of all DRAM channels together, in bytes per second.
     pub dram_bytes_per_second: f64,
+    /// The roofs of each GPU, by its number.
+    pub roofs: Vec<Roofs>,
+    /// What each kernel is launched with, in their order; empty where that is not known.
+    pub launches: Vec<Launch>,
+    /// Measured launches that verdicts are compared with.
+    pub measured: Measurements,
     /// The energy model of machines that name a set of event energies.
     pub energy: Option<Model>,
     /// How the run was called; `None` for runs that are part of something larger.
@@ -73,6 +82,9 @@ impl RunFacts {
             sms: machine.each_gpu().map(|gpu| gpu.gpu.sms).sum(),
             dram_burst_bytes: machine.mem.dram.burst().0,
             dram_bytes_per_second: machine.each_gpu().map(dram_bytes_per_second).sum(),
+            roofs: machine.each_gpu().map(Roofs::of).collect(),
+            launches: Vec::new(),
+            measured: Measurements::default(),
             energy: Model::of(machine).ok().flatten(),
             configuration: None,
         }

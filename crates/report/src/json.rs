@@ -15,12 +15,14 @@ use super::metrics::{self, Totals, Work};
 use super::sampled;
 use super::system;
 use super::text::controls_terminal;
+use super::verdict::Judge;
 
 /// The end of a run, as results name it.
 pub fn ended_by(ended: EndedBy) -> &'static str {
     match ended {
         EndedBy::Completed => "completed",
         EndedBy::MaxCycles => "max_cycles",
+        EndedBy::MaxInstructions => "max_instructions",
         EndedBy::Controller => "controller",
         EndedBy::Interrupted => "interrupted",
         EndedBy::Sampled => "sampled",
@@ -155,11 +157,12 @@ fn total(outcome: &Outcome) -> Value {
 
 fn kernels(facts: &RunFacts, outcome: &Outcome) -> Value {
     let joules = metrics::event_joules(facts, outcome);
-    let one = |(i, stats): (usize, &KernelStats)| kernel(stats, outcome, joules.get(i).copied());
+    let judge = Judge::new(facts, outcome);
+    let one = |(i, stats): (usize, &KernelStats)| kernel(stats, (outcome, &judge), joules.get(i).copied());
     outcome.kernels.iter().enumerate().map(one).collect()
 }
 
-fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value {
+fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &Judge<'_>), joules: Option<f64>) -> Value {
     let work = Work::of_kernel(kernel, outcome);
     let mut map = Map::new();
     map.insert("index".into(), kernel.index.0.into());
@@ -184,6 +187,9 @@ fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value
     work_into(&mut map, &work);
     if let Some(joules) = joules {
         map.insert("event_joules".into(), joules.into());
+    }
+    if let Some(verdict) = judge.verdict(kernel).and_then(|verdict| serde_json::to_value(verdict).ok()) {
+        map.insert("verdict".into(), verdict);
     }
     map.insert("counters".into(), values(&kernel.counters));
     Value::Object(map)

@@ -34,6 +34,7 @@ mod system;
 pub mod text;
 pub mod ticks;
 pub mod timeline;
+pub mod verdict;
 
 pub use error::TimelineError;
 pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};

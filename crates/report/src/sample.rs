@@ -5,6 +5,7 @@ use warpshard_stats::{
     ComponentStats, Counted, CounterInfo, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
 };
 
+use super::verdict::Measurements;
 use super::{Configuration, RunFacts};
 
 macro_rules! counted {
@@ -29,6 +30,9 @@ pub(super) fn facts() -> RunFacts {
         sms: 2,
         dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
+        roofs: Vec::new(),
+        launches: Vec::new(),
+        measured: Measurements::default(),
         energy: None,
         configuration: Some(Configuration {
             options: [("machine", "tiny".into()), ("overrides", vec!["gpu.sms=2"].into()), ("seed", 1.into())]

@@ -1,15 +1,25 @@
 //! The report of a run as text: `summary.txt`, and the same on the terminal.
 
-use warpshard_stats::{EndedBy, HostFacts, Outcome, Relaxed};
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use warpshard_stats::{EndedBy, HostFacts, KernelStats, Outcome, Relaxed};
 
 use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
 use super::system;
-use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, joules, known, percent, printable, seconds, si, wrap};
+use super::text::{
+    Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap,
+};
+use super::verdict::Judge;
 
 /// Maximum number of kernels in the report; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
+
+/// Kernels with a verdict in the report; all are in `stats.json`.
+const MAX_VERDICTS: usize = 5;
 
 /// The whole report, ending in a newline.
 pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Style) -> String {
@@ -25,6 +35,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
         gpus(facts, outcome, style),
         host_lines(outcome, host, style),
         notes(outcome, style),
+        verdicts(facts, outcome, style),
     ] {
         if !section.is_empty() {
             text.push('\n');
@@ -62,6 +73,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let ended = match outcome.ended_by {
         EndedBy::Completed => "completed".to_owned(),
         EndedBy::MaxCycles => style.warning("stopped at --max-cycles"),
+        EndedBy::MaxInstructions => style.warning("stopped at --max-instructions"),
         EndedBy::Controller => style.warning("stopped by a controller"),
         EndedBy::Sampled => style.warning("sampled: all numbers are estimates"),
         EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
@@ -147,7 +159,7 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
         let all_done = kernel.ctas_done == kernel.ctas;
         table.row(vec![
             kernel.id.to_string(),
-            kernel.name.clone(),
+            demangled(&kernel.name).into_owned(),
             kernel.stream.0.to_string(),
             if all_done { count(kernel.ctas.into()) } else { format!("{}/{}", count(kernel.ctas_done.into()), count(kernel.ctas.into())) },
             kernel.ctas_per_sm.to_string(),
@@ -320,6 +332,37 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
         lines.push(format!("largest network shard {name}: {} of the work, {bound}", percent(*share)));
     }
     section("Host", style) + &lines.iter().map(|text| line(text, style)).collect::<String>()
+}
+
+/// What limits the longest kernels, one of each name.
+fn verdicts(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
+    let mut longest: Vec<(u64, &KernelStats)> = Vec::new();
+    let mut of_name: FxHashMap<&str, usize> = FxHashMap::default();
+    for kernel in outcome.kernels.iter().filter(|kernel| kernel.started.is_some()) {
+        let cycles = Work::of_kernel(kernel, outcome).cycles;
+        match of_name.entry(&kernel.name) {
+            Entry::Vacant(entry) => {
+                entry.insert(longest.len());
+                longest.push((cycles, kernel));
+            }
+            Entry::Occupied(entry) if longest[*entry.get()].0 < cycles => longest[*entry.get()] = (cycles, kernel),
+            Entry::Occupied(_) => {}
+        }
+    }
+    let names = longest.len();
+    longest.sort_by_key(|(cycles, _)| std::cmp::Reverse(*cycles));
+    let judge = Judge::new(facts, outcome);
+    let shown = longest.iter().take(MAX_VERDICTS).filter_map(|(_, kernel)| Some((kernel, judge.verdict(kernel)?)));
+    let lines: Vec<String> = shown.flat_map(|(kernel, verdict)| verdict.lines(&kernel.name)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = section("What limits the kernels", style);
+    lines.iter().for_each(|line| text.push_str(&format!("{}\n", clip(line, style.width()))));
+    if names > MAX_VERDICTS {
+        text.push_str(&aside(&format!("the longest {MAX_VERDICTS} names; all launches are in stats.json"), style));
+    }
+    text
 }
 
 fn notes(outcome: &Outcome, style: Style) -> String {

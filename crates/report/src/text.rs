@@ -38,6 +38,15 @@ impl Style {
         }
     }
 
+    /// The same with at most so many columns.
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Self {
+        match self {
+            Self::Plain => Self::Terminal { colour: false, columns: most },
+            Self::Terminal { colour, columns } => Self::Terminal { colour, columns: columns.min(most) },
+        }
+    }
+
     /// `text` as a title.
     pub fn title(self, text: &str) -> String {
         self.paint(TITLE, text)

@@ -10,6 +10,7 @@ use warpshard_configs::{File, Files, Kind};
 use warpshard_control::Controller;
 use warpshard_model::{Model, ModelError, builtin_model};
 use warpshard_policy::registry::{Policies, Policy, PolicyError};
+use warpshard_report::verdict::Measurements;
 use warpshard_seam::Own;
 
 /// Files and policies of several packages, by name.
@@ -18,6 +19,7 @@ pub struct Catalogue {
     files: Files,
     policies: Policies,
     own: Own,
+    measured: Measurements,
 }
 
 impl fmt::Debug for Catalogue {
@@ -35,21 +37,36 @@ impl Default for &'static Catalogue {
 impl Catalogue {
     /// The files and policies of no particular paper.
     pub fn core() -> &'static Self {
-        static CORE: LazyLock<Catalogue> =
-            LazyLock::new(|| Catalogue { files: Files::core().clone(), policies: Policies::core().clone(), own: Own::default() });
+        static CORE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
+            files: Files::core().clone(),
+            policies: Policies::core().clone(),
+            own: Own::default(),
+            measured: Measurements::default(),
+        });
         &CORE
     }
 
     /// The same with more files and policies.
     #[must_use]
     pub fn with(&self, files: &[&'static [File]], policies: &[&'static [Policy]]) -> Self {
-        Self { files: self.files.with(files), policies: self.policies.with(policies), own: self.own.clone() }
+        Self { files: self.files.with(files), policies: self.policies.with(policies), own: self.own.clone(), measured: self.measured }
     }
 
     /// The same with policies of the calling program, which machines choose by the word `own`; see `docs/adding.md`.
     #[must_use]
     pub fn with_own(&self, own: Own) -> Self {
         Self { own, ..self.clone() }
+    }
+
+    /// The same with measured launches, which verdicts on kernels are compared with.
+    #[must_use]
+    pub fn with_measured(&self, measured: Measurements) -> Self {
+        Self { measured, ..self.clone() }
+    }
+
+    /// The measured launches.
+    pub fn measured(&self) -> Measurements {
+        self.measured
     }
 
     /// The files.

@@ -79,6 +79,12 @@ fn given(request: &Request) -> Vec<Given> {
     if let Some(kernels) = &request.kernels {
         add("kernels", Some(kernels.clone()));
     }
+    if let Some(only) = &request.only {
+        add("only", Some(only.clone()));
+    }
+    if request.skip > 0 {
+        add("skip", Some(request.skip.to_string()));
+    }
     if let Some(Source::Applications { once, alone, .. }) = request.workload {
         once.then(|| add("once", None));
         alone.then(|| add("alone", None));
@@ -105,6 +111,9 @@ fn given(request: &Request) -> Vec<Given> {
     }
     if let Some(cycles) = request.max_cycles {
         add("max-cycles", Some(cycles.to_string()));
+    }
+    if let Some(instructions) = request.max_instructions {
+        add("max-instructions", Some(instructions.to_string()));
     }
     if let Some(cycles) = request.interval {
         add("interval", Some(cycles.to_string()));

@@ -47,6 +47,10 @@ pub struct Request {
     pub policies: Vec<String>,
     /// The kernels that are simulated, where it is not all: numbers ("1-4,7", "3-"), or a regular expression for names.
     pub kernels: Option<String>,
+    /// The kernels of those that are simulated, where it is not all: a regular expression for names.
+    pub only: Option<String>,
+    /// Launches that are left out before the first that is simulated, counted after `kernels` and `only`.
+    pub skip: usize,
     /// The applications of the CPU cores.
     pub cpu: Cpu,
     /// The seed of random numbers of kernel models and CPU profiles.
@@ -55,6 +59,8 @@ pub struct Request {
     pub lenient: bool,
     /// Core cycle at which the run ends at the latest.
     pub max_cycles: Option<NonZeroU64>,
+    /// Thread instructions after which the run ends, at the next multiple of 1,000 core cycles.
+    pub max_instructions: Option<NonZeroU64>,
     /// Core cycles between two records of the counters.
     pub interval: Option<NonZeroU64>,
     /// What a sampled run aims at, as `KEY=VALUE,..`; empty for the defaults.
@@ -86,10 +92,13 @@ impl Default for Request {
             set: Vec::new(),
             policies: Vec::new(),
             kernels: None,
+            only: None,
+            skip: 0,
             cpu: Cpu::default(),
             seed: 1,
             lenient: false,
             max_cycles: None,
+            max_instructions: None,
             interval: None,
             sample: None,
             record: None,
@@ -120,6 +129,8 @@ impl Request {
             ),
             (self.relaxed && self.epoch.is_none(), "--relaxed needs --epoch"),
             (applications && self.kernels.is_some(), "--kernels selects kernels of one workload; it cannot be used with --app"),
+            (applications && self.only.is_some(), "--only selects kernels of one workload; it cannot be used with --app"),
+            (applications && self.skip > 0, "--skip selects kernels of one workload; it cannot be used with --app"),
             (
                 self.checkpoint_every.is_some() && self.checkpoint_file.is_none(),
                 "--checkpoint-every needs --out, next to which checkpoints are",
@@ -133,6 +144,7 @@ impl Request {
             (sampled && cores, "--sample cannot be used with --cpu"),
             (sampled && !self.policies.is_empty(), "--sample cannot be used with --policy"),
             (sampled && self.max_cycles.is_some(), "--sample cannot be used with --max-cycles"),
+            (sampled && self.max_instructions.is_some(), "--sample cannot be used with --max-instructions"),
             (sampled && self.interval.is_some(), "--sample cannot be used with --interval"),
             (sampled && self.record.is_some(), "--sample cannot be used with --perfetto"),
             (sampled && self.relaxed, "--sample cannot be used with --relaxed"),

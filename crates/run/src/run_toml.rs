@@ -30,6 +30,9 @@ pub(crate) fn run_table(
     if let Some(cycles) = request.max_cycles {
         lines.value("max_cycles", cycles, "command line");
     }
+    if let Some(instructions) = request.max_instructions {
+        lines.value("max_instructions", instructions, "command line");
+    }
     if let Some(cycles) = request.interval {
         lines.value("interval", cycles, "command line");
     }
@@ -38,6 +41,12 @@ pub(crate) fn run_table(
     }
     if let Some(wanted) = &request.kernels {
         lines.text("select_kernels", wanted, "command line");
+    }
+    if let Some(only) = &request.only {
+        lines.text("only", only, "command line");
+    }
+    if request.skip > 0 {
+        lines.value("skip", request.skip as u64, "command line");
     }
     if !request.policies.is_empty() {
         lines.value("policies", toml::Value::from(request.policies.clone()), "command line");

@@ -1,10 +1,11 @@
-//! `--kernels`: selects launches of a workload.
+//! `--kernels`, `--only` and `--skip`: select launches of a workload.
 //!
 //! Copies are kept, because they determine the contents of memory. Selected launches keep their numbers and names.
 
 use regex::Regex;
 
 use warpshard_base::KernelIndex;
+use warpshard_report::text::demangled;
 use warpshard_workload::{Command, KernelInfo, Workload};
 
 use super::Error;
@@ -59,17 +60,39 @@ fn range(text: &str) -> Option<(u64, u64)> {
 /// When `wanted` is not a selection, or selects nothing.
 pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     let selection = Selection::parse(wanted)?;
+    keep(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
+}
+
+/// The workload with the kernels whose names contain a match of `pattern` only.
+///
+/// # Errors
+/// When `pattern` is no regular expression, or matches no name.
+pub(super) fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
+    let expression = Regex::new(pattern).map_err(|error| Error::Usage(format!("--only {pattern}: no regular expression: {error}")))?;
+    keep(workload, ("--only", pattern), |_, kernel| expression.is_match(&kernel.name) || expression.is_match(&demangled(&kernel.name)))
+}
+
+/// The workload without its first `launches`.
+///
+/// # Errors
+/// When none is left.
+pub(super) fn skip(workload: Workload, launches: usize) -> Result<Workload, Error> {
+    keep(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
+}
+
+/// The workload with those kernels only that `includes`, which gets their numbers from 0; the option is for the message where none is left.
+fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &KernelInfo) -> bool) -> Result<Workload, Error> {
     let mut new_index = Vec::with_capacity(workload.kernels.len());
     let mut kept = Vec::new();
-    for kernel in &workload.kernels {
-        let keep = selection.includes(&kernel.info);
+    for (number, kernel) in workload.kernels.iter().enumerate() {
+        let keep = includes(number, &kernel.info);
         new_index.push(keep.then_some(KernelIndex(kept.len() as u16)));
         if keep {
             kept.push(kernel.clone());
         }
     }
     if kept.is_empty() {
-        return Err(Error::Usage(nothing_selected(&workload, wanted)));
+        return Err(Error::Usage(nothing_selected(&workload, option)));
     }
     // What is not selected is not waited for.
     kept.iter_mut()
@@ -81,9 +104,9 @@ pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     Ok(Workload { commands: commands.collect(), kernels: kept, ..workload })
 }
 
-fn nothing_selected(workload: &Workload, wanted: &str) -> String {
+fn nothing_selected(workload: &Workload, (option, wanted): (&str, &str)) -> String {
     const SHOWN: usize = 8;
-    let mut text = format!("--kernels {wanted} selects none of the {} kernels of {}", workload.kernels.len(), workload.name);
+    let mut text = format!("{option} {wanted} selects none of the {} kernels of {}", workload.kernels.len(), workload.name);
     for kernel in workload.kernels.iter().take(SHOWN) {
         text.push_str(&format!("\n  {:>4}  {}", kernel.info.id, kernel.info.name));
     }

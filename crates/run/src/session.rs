@@ -1,5 +1,6 @@
 //! A run step by step: [`Opened`] has its machine, [`Ready`] its workload too, and [`Finished`] everything that a result folder holds.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,12 +9,14 @@ use warpshard_chip::{Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progres
 use warpshard_config::{Loaded, Machine};
 use warpshard_control::Controller;
 use warpshard_energy::Model;
+use warpshard_policy::common::InstructionLimit;
 use warpshard_report::frame::NoParquet;
+use warpshard_report::metrics::{THREAD_INSTRUCTIONS, counter};
 use warpshard_report::picture::PictureError;
 use warpshard_report::text::Style;
 use warpshard_report::{ResultFile, RunFacts, csv, energy, json, summary};
 use warpshard_stats::activity::{Activity, Recording};
-use warpshard_stats::{HostFacts, Outcome};
+use warpshard_stats::{EndedBy, HostFacts, Outcome};
 use warpshard_sync::{Published, StopFlag};
 use warpshard_trace::DecodeClock;
 use warpshard_workload::Workload;
@@ -22,7 +25,7 @@ use super::configuration::{configuration_of, suffix};
 use super::inputs::{self, Origin, Settings};
 use super::request::{DEFAULT_MODEL, Request, Source, Until};
 use super::run_toml::run_table;
-use super::select::select;
+use super::select::{only, select, skip};
 use super::threads::{Threads, threads};
 use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 
@@ -132,8 +135,13 @@ impl<'a> Opened<'a> {
         let cpu = cpu_load(request, &loaded.machine)?;
         let recording = recording(request, &loaded.machine)?;
         let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration_of(request, &arguments));
-        let facts =
-            RunFacts { configuration, code: fits::architectures(&workload), ..RunFacts::of(&loaded.machine, &workload.name, request.seed) };
+        let facts = RunFacts {
+            configuration,
+            code: fits::architectures(&workload),
+            launches: warpshard_chip::launches(&loaded.machine, &workload),
+            measured: catalogue.measured(),
+            ..RunFacts::of(&loaded.machine, &workload.name, request.seed)
+        };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
         let ready = Ready {
             catalogue,
@@ -183,6 +191,11 @@ impl<'a> Opened<'a> {
             Some(wanted) => select(workload, wanted)?,
             None => workload,
         };
+        let workload = match &request.only {
+            Some(pattern) => only(workload, pattern)?,
+            None => workload,
+        };
+        let workload = if request.skip > 0 { skip(workload, request.skip)? } else { workload };
         Ok((workload, origin))
     }
 }
@@ -285,13 +298,15 @@ impl Ready<'_> {
         }
         let mut all = controllers_of(catalogue, &request.policies)?;
         all.extend(controllers);
+        let limit = request.max_instructions.map(NonZeroU64::get);
+        all.extend(limit.map(|limit| Box::new(InstructionLimit::new(limit)) as Box<dyn Controller>));
         let options = || RunOptions {
             threads: threads.count,
             scaling: Scaling::Adaptive,
-            epoch: request.epoch.map(std::num::NonZeroU64::get),
+            epoch: request.epoch.map(NonZeroU64::get),
             relaxed: request.relaxed,
-            max_cycles: request.max_cycles.map(std::num::NonZeroU64::get),
-            interval: request.interval.map(std::num::NonZeroU64::get),
+            max_cycles: request.max_cycles.map(NonZeroU64::get),
+            interval: request.interval.map(NonZeroU64::get),
             pin: request.pin,
             ..RunOptions::default()
         };
@@ -316,6 +331,10 @@ impl Ready<'_> {
             }
         };
         let decoded_meanwhile = clock.seconds() - decoded_before;
+        let issued: u64 = outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, THREAD_INSTRUCTIONS)).sum();
+        if outcome.ended_by == EndedBy::Controller && limit.is_some_and(|limit| issued >= limit) {
+            outcome.ended_by = EndedBy::MaxInstructions;
+        }
         applications::add_alone(catalogue, &mut outcome, &loaded, request, threads.count)?;
         host.startup_seconds += prepared;
         host.decode_seconds = clock.seconds();

@@ -5,12 +5,14 @@ pub mod activity;
 pub mod components;
 mod counters;
 mod latency;
+mod launch;
 mod outcome;
 mod relaxed;
 mod sampled;
 
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
+pub use launch::Launch;
 pub use outcome::{
     Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts,
     SystemStats, TimelineEntry, WorkerFacts,

@@ -11,6 +11,8 @@ pub enum EndedBy {
     Completed,
     /// `--max-cycles` was reached.
     MaxCycles,
+    /// `--max-instructions` was reached.
+    MaxInstructions,
     /// A controller ended the run.
     Controller,
     /// The user interrupted it.

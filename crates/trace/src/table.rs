@@ -188,6 +188,7 @@ impl Entry {
             pc,
             class,
             packed_half,
+            flops: warpshard_isa::flops(&mnemonic),
             dst,
             src,
             mem,

@@ -107,6 +107,8 @@ pub struct StaticInst {
     pub class: OpClass,
     /// Two operations per lane (HADD2, HFMA2, HMUL2): the initiation interval is halved.
     pub packed_half: bool,
+    /// Floating-point operations of an active lane.
+    pub flops: u16,
     /// The destination, the first register of it when it is wider, or [`NO_REGISTER`].
     pub dst: u16,
     /// The sources in the order of the trace; unused places hold [`NO_REGISTER`].

@@ -16,7 +16,7 @@ pub(crate) struct SamplingArgs {
         num_args = 0..=1,
         default_missing_value = "",
         conflicts_with_all = [
-            "app", "policy", "cpu", "max_cycles", "interval", "perfetto", "relaxed", "mpi", "monitor"
+            "app", "policy", "cpu", "max_cycles", "max_instructions", "interval", "perfetto", "relaxed", "mpi", "monitor"
         ],
         help_heading = "Length and recording"
     )]

@@ -32,7 +32,7 @@ fn instruction(class: OpClass, mem: Option<MemInst>) -> StaticInst {
     let dst = if mem.is_some() { 1 } else { NO_REGISTER };
     let src = [dst, NO_REGISTER, NO_REGISTER, NO_REGISTER];
     let registers = RegisterSets::new(dst, src);
-    StaticInst { pc: 0, class, packed_half: false, dst, src, mem, immediate: 0, control: Control::NONE, registers }
+    StaticInst { pc: 0, class, packed_half: false, flops: 0, dst, src, mem, immediate: 0, control: Control::NONE, registers }
 }
 
 impl CtaSource for Walk {

@@ -8,6 +8,7 @@
 
 mod classes;
 mod measured;
+mod stored;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ use warpshard_report::nsight::{STALLS, Stalls};
 use warpshard_report::plot::{Form, Plot, Series};
 
 use classes::{Class, LONG, Spread};
+pub use stored::measurements;
+
 use measured::{Cold, FILE, Rows, Sequence};
 use timing::{Launch, Taken, Timing};
 

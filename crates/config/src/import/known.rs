@@ -45,7 +45,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("gpgpu_num_tensor_core_units", "tensor instructions of traces run on a specialised unit"),
     ("gpgpu_deadlock_detect", "deadlocks are always found and explained"),
     ("gpgpu_max_cycle", "an option of `warpshard run`: --max-cycles"),
-    ("gpgpu_max_insn", "a limit of a run, not of the machine"),
+    ("gpgpu_max_insn", "an option of `warpshard run`: --max-instructions"),
     ("gpgpu_max_cta", "a limit of a run, not of the machine"),
     ("save_embedded_ptx", "execution of PTX"),
     ("dram_write_queue_size", "read only with a write queue of its own"),

@@ -17,6 +17,7 @@ counters! {
         shared_instructions: "instructions", "Accesses to shared memory.";
         barrier_instructions: "instructions", "CTA barriers.";
         shared_conflict_cycles: "cycles", "Cycles beyond the first that accesses to shared memory took because of bank conflicts.";
+        requested_bytes: "bytes", "Bytes of global and local memory that active lanes loaded, stored or changed.";
         memory_accesses: "accesses", "Accesses that the coalescer made, of one sector or line each.";
         l1_read_hits: "accesses", "Reads that hit in the L1.";
         l1_read_pending_hits: "accesses", "Reads of a sector that was on its way to the L1.";
@@ -34,6 +35,7 @@ counters! {
         register_writes: "operands", "Registers that issued instructions write, each once for all lanes of the warp.";
         shared_words: "words", "Words of four bytes that lanes read from shared memory or wrote to it.";
         constant_accesses: "accesses", "Loads from the constant bank.";
+        flops: "operations", "Floating-point operations of active lanes: a fused multiply-add is two, special functions are none.";
     }
 }
 

@@ -249,7 +249,7 @@ pub(super) fn execute(
                 let mut data = [0; 16];
                 memories.own(Space::Shared, to, size, thread + lane).map_err(at)?;
                 if let Some(shadow) = &mut memories.shadow {
-                    let access = Access { inst, warp: thread / 32, place, mask, addresses: places };
+                    let access = Access { inst, warp: thread / 32, place, mask, addresses: places, strong: false };
                     shadow.note_copy(access, to as usize, size).map_err(at)?;
                 }
                 for address in [to, places[lane]] {

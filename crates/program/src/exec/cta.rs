@@ -45,6 +45,8 @@ pub(in super::super) struct Kernel {
     pub(in super::super) name: String,
     /// The line of each instruction in its listing, and its text.
     pub(in super::super) lines: Vec<(u32, String)>,
+    /// The line of the source that each instruction comes from; 0 where the listing does not say.
+    pub(in super::super) sources: Vec<u32>,
     pub(in super::super) decoded: Decoded,
     /// What each instruction does to memory as the streams' readers see it.
     pub(in super::super) access: Vec<Option<MemInst>>,
@@ -130,6 +132,13 @@ pub(in super::super) enum Trouble {
     Race {
         byte: usize,
         warp: usize,
+        place: usize,
+    },
+    /// Another CTA of the launch accessed the byte of a buffer, at that place, and nothing orders the two.
+    RaceOfCtas {
+        buffer: String,
+        byte: usize,
+        cta: u32,
         place: usize,
     },
     /// A call of a function that the listing lacks.
@@ -254,7 +263,7 @@ impl Executor {
         };
         let ctas = &mut self.ctas[..together];
         if let Some(shadow) = &mut memories.shadow {
-            shadow.begin(ctas[0].warps.len(), memories.others[0].len(), ctas[0].local.len());
+            shadow.begin(first, ctas[0].warps.len(), memories.others[0].len(), ctas[0].local.len());
         }
         tally.0.resize(kernel.decoded.code.len(), Count::default());
         let mut context = Context { kernel, cta: [0; 3], barriers: Default::default(), record, measure, tally };

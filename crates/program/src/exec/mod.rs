@@ -26,6 +26,7 @@ mod outside;
 mod overwrites;
 mod plain;
 mod products;
+mod races;
 #[cfg(test)]
 mod random_tests;
 mod shadow;

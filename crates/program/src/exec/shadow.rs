@@ -9,6 +9,7 @@ use super::super::isa::{Inst, Op, Space};
 use super::access::Memories;
 use super::cta::Trouble;
 use super::overwrites::{Does, Overwrites};
+use super::races::{self, Races};
 
 /// Most warps of a CTA.
 const WARPS: usize = 32;
@@ -49,6 +50,8 @@ pub(in super::super) struct Shadow {
     pub(in super::super) unwritten: [(u64, usize); 2],
     /// Finds stores that overwrite what their CTA has read; `None` for the other checks. A shadow does one or the other.
     overwrites: Option<Overwrites>,
+    /// Accesses of the CTAs of a launch to device memory.
+    races: Races,
 }
 
 /// An access of a warp.
@@ -59,6 +62,8 @@ pub(super) struct Access<'a> {
     pub(super) place: usize,
     pub(super) mask: u32,
     pub(super) addresses: &'a [u64; 32],
+    /// Whether its scope is beyond the CTA: `.STRONG.GPU` and the like.
+    pub(super) strong: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,8 +84,9 @@ impl Shadow {
         self.overwrites.iter().flat_map(|overwrites| &overwrites.places)
     }
 
-    /// Forgets everything, for a CTA of `warps` warps.
-    pub(super) fn begin(&mut self, warps: usize, shared: usize, local: usize) {
+    /// Forgets everything of its own memories, for CTA number `cta` of a launch, of `warps` warps.
+    pub(super) fn begin(&mut self, cta: u32, warps: usize, shared: usize, local: usize) {
+        self.races.begin(cta);
         self.warps = warps;
         self.clocks = (0..warps).map(|warp| std::array::from_fn(|other| u32::from(other == warp))).collect();
         self.arrived = vec![[0; WARPS]; 16];
@@ -133,7 +139,7 @@ impl Shadow {
             Op::Store { space, bytes } => (space, usize::from(bytes), Kind::Write),
             Op::Atomic { space, kind, .. } => (space, if kind.is_wide() { 8 } else { 4 }, Kind::Atomic),
             Op::LoadMatrix { .. } => (Space::Shared, 16, Kind::Read),
-            Op::CopyAsync { bytes } if self.overwrites.is_some() => (Space::Global, usize::from(bytes), Kind::Read),
+            Op::CopyAsync { bytes } => (Space::Global, usize::from(bytes), Kind::Read),
             _ => return Ok(()),
         };
         let lanes = if let Op::LoadMatrix { count, .. } = inst.op { 8 * usize::from(count) } else { 32 };
@@ -150,6 +156,16 @@ impl Shadow {
                 }
                 continue;
             }
+            if space == Space::Global {
+                let does = match kind {
+                    Kind::Read if !access.strong => races::Access::Read,
+                    Kind::Write if !access.strong => races::Access::Write,
+                    _ => races::Access::Ordered,
+                };
+                let bytes = (at, bytes);
+                self.races.note(does, (lane, access.place), bytes, memories.global).map_err(|trouble| (lane, trouble))?;
+                continue;
+            }
             let Ok(at) = usize::try_from(at) else { continue };
             match space {
                 Space::Shared => self.shared(access, at, bytes, kind).map_err(|trouble| (lane, trouble))?,
@@ -157,7 +173,20 @@ impl Shadow {
                 _ => {}
             }
         }
+        if kind == Kind::Atomic && self.overwrites.is_none() {
+            self.races.fence();
+        }
         Ok(())
+    }
+
+    /// A fence is executed.
+    pub(super) fn fence(&mut self) {
+        self.races.fence();
+    }
+
+    /// The access that was noted last is executed.
+    pub(super) fn settle(&mut self, memories: &mut Memories<'_>) -> Result<(), (usize, Trouble)> {
+        self.races.settle(memories.global)
     }
 
     /// Notes an access of shared memory; what lies beyond its end is reported by the access itself.

@@ -71,6 +71,7 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
             file: "test".into(),
             name: "k".into(),
             lines: Vec::new(),
+            sources: Vec::new(),
             access: vec![None; decoded.code.len()],
             decoded,
             banks,

@@ -3,7 +3,7 @@
 //! This is the executor's inner loop, compiled for the host's vectors ([`wide`](warpshard_base::wide)): what matters in it is inlined.
 
 use warpshard_base::{LaneMask, Task};
-use warpshard_workload::MemSpace;
+use warpshard_workload::{CachePolicy, MemSpace};
 
 use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
 use super::access::{self, Memories};
@@ -67,7 +67,8 @@ impl Task for Turn<'_, '_, '_> {
                     }
                     warp.last_access = (place, places[mask.trailing_zeros() as usize & 31]);
                     if let Some(mut shadow) = memories.shadow.take() {
-                        let access = Access { inst, warp: number, place, mask, addresses: &places };
+                        let strong = kernel.access.get(place).copied().flatten().is_some_and(|access| access.cache != CachePolicy::All);
+                        let access = Access { inst, warp: number, place, mask, addresses: &places, strong };
                         let noted = shadow.note(access, memories);
                         memories.shadow = Some(shadow);
                         noted.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
@@ -76,6 +77,11 @@ impl Task for Turn<'_, '_, '_> {
                     if memories.peers.len() > 1 || !at_once::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
                         access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, (32 * number, place))
                             .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                    }
+                    if let Some(mut shadow) = memories.shadow.take() {
+                        let settled = shadow.settle(memories);
+                        memories.shadow = Some(shadow);
+                        settled.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
                     }
                 }
                 Group::Branch if alone => {
@@ -91,6 +97,11 @@ impl Task for Turn<'_, '_, '_> {
                 }
                 _ => {
                     warp.paths[path].place = place;
+                    if let Some(shadow) = &mut memories.shadow
+                        && kernel.lines.get(place).is_some_and(|(_, text)| text.starts_with("MEMBAR"))
+                    {
+                        shadow.fence();
+                    }
                     if !alone {
                         // Others go on where the path changes, never between instructions that pass a uniform register on.
                         warp.use_up(path, warp.executed - begun);

@@ -30,6 +30,10 @@ fn performance(runs: &[RunFolder]) -> Vec<Row> {
     let total = |name: &str, key: &'static str, quantity| row(runs.len(), name, quantity, |i| runs[i].stats.number(&["total", key]));
     let rows = [
         total("cycles", "cycles", Quantity::Amount),
+        row(runs.len(), "seconds", Quantity::Seconds, |i| {
+            let hertz = runs[i].stats.number(&["core_khz"]).filter(|khz| *khz > 0.0)? * 1000.0;
+            Some(runs[i].stats.number(&["total", "cycles"])? / hertz)
+        }),
         total("cycles without launch latency", "net_cycles", Quantity::Amount),
         total("IPC", "ipc", Quantity::Ratio),
         total("warp instructions", "warp_instructions", Quantity::Amount),

@@ -9,6 +9,7 @@ mod limit;
 mod metrics;
 pub mod ncu;
 mod page;
+mod reasons;
 mod row;
 mod text;
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 use super::RunFolder;
 
 pub use limit::{Exceeded, Limit, LimitError};
+pub use reasons::Reason;
 pub use row::{Difference, KernelRow, Quantity, Row, Section};
 
 /// A run that is compared.
@@ -49,6 +51,8 @@ pub struct Comparison {
     pub sections: Vec<Section>,
     /// The kernels by name, the largest differences in cycles first.
     pub kernels: Vec<KernelRow>,
+    /// Why the kernels with the largest differences differ.
+    pub reasons: Vec<Reason>,
     /// Every counter of kernels and components, the largest changes first.
     pub counters: Vec<Row>,
 }
@@ -66,6 +70,7 @@ impl Comparison {
             configuration: configuration::differences(runs),
             sections: metrics::sections(runs),
             kernels: kernels::by_name(runs),
+            reasons: reasons::reasons(runs),
             counters: metrics::counters(runs),
         }
     }

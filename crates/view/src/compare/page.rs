@@ -5,7 +5,7 @@ use serde::Serialize;
 use warpshard_report::html::render;
 use warpshard_report::text::counted;
 
-use super::text::{change, value};
+use super::text::{change, moved, value};
 use super::{Comparison, Difference, Row, Side};
 
 #[derive(Serialize)]
@@ -14,6 +14,8 @@ struct Page<'a> {
     runs: &'a [Side],
     warnings: &'a [String],
     configuration: &'a [Difference],
+    /// Kernel, limiters, and the counters that changed most.
+    reasons: Vec<[String; 3]>,
     tables: Vec<PageTable>,
 }
 
@@ -75,8 +77,9 @@ impl Comparison {
             rows: changed.into_iter().map(|row| page_row(&row.name, row)).collect(),
         });
         let labels: Vec<&str> = self.runs.iter().map(|run| run.label.as_str()).collect();
+        let reasons = self.reasons.iter().map(|reason| [reason.kernel.clone(), self.limiters(reason), moved(reason)]).collect();
         let title = format!("Comparison of {}", labels.join(", "));
-        let page = Page { title, runs: &self.runs, warnings: &self.warnings, configuration: &self.configuration, tables };
+        let page = Page { title, runs: &self.runs, warnings: &self.warnings, configuration: &self.configuration, reasons, tables };
         render("compare.html", include_str!("compare.html"), page)
     }
 }

@@ -10,6 +10,8 @@ pub enum Quantity {
     Amount,
     /// A ratio of amounts such as IPC, compared by its relative change.
     Ratio,
+    /// Seconds of the simulated machine, compared by their relative change.
+    Seconds,
     /// Joules, compared by their relative change.
     Joules,
     /// Bytes, compared by their relative change.

@@ -1,8 +1,12 @@
 //! A comparison as text, for terminals from 60 columns.
 
-use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, si, wrap};
+use std::cmp::Ordering;
 
-use super::{Comparison, KernelRow, Quantity, Row};
+use warpshard_report::text::{
+    Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, seconds as seconds_of, si, wrap,
+};
+
+use super::{Comparison, KernelRow, Quantity, Reason, Row, Side};
 
 /// Kernels that are shown; the rest is counted.
 const KERNELS: usize = 20;
@@ -10,15 +14,28 @@ const KERNELS: usize = 20;
 /// Counters that are shown unless all are wanted.
 const COUNTERS: usize = 12;
 
+/// Columns of a comparison, at most.
+const COLUMNS: usize = 80;
+
+/// Columns of a kernel's name before its limiters.
+const NAME: usize = 30;
+
 /// A value, in the form of its quantity.
 pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
     known(value, |value| match quantity {
         Quantity::Amount if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
         Quantity::Amount | Quantity::Ratio => format!("{value:.3}"),
         Quantity::Joules => joules(value),
+        Quantity::Seconds => seconds_of(value),
         Quantity::Bytes => format!("{}B", si(value)),
         Quantity::Share => percent(value),
     })
+}
+
+/// `text` cut to `width` columns at its front: of a path the end tells most.
+fn clip_front(text: &str, width: usize) -> String {
+    let excess = text.chars().count().saturating_sub(width);
+    if excess == 0 { text.to_owned() } else { std::iter::once('…').chain(text.chars().skip(excess + 1)).collect() }
 }
 
 /// A change: "+1.2 %", "-0.5 points", or "=" where there is none.
@@ -34,13 +51,25 @@ pub(super) fn change(row: &Row, run: usize) -> String {
     }
 }
 
+/// The counters of a kernel that changed most, with their changes in every run.
+pub(super) fn moved(reason: &Reason) -> String {
+    let one = |row: &Row| {
+        let changes: Vec<String> = (1..row.values.len()).map(|run| change(row, run)).collect();
+        format!("{} {}", row.name, changes.join(" / "))
+    };
+    reason.moved.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 impl Comparison {
     /// The comparison as text. Rows whose values are the same in all runs are left out unless `all` is wanted.
     pub fn text(&self, all: bool, style: Style) -> String {
+        let style = style.at_most(COLUMNS);
         let mut text = self.heads(style);
         for warning in &self.warnings {
             text += &(style.warning(&wrap(&format!("  ! {warning}"), 4, style.width())) + "\n");
         }
+        text += &self.faster(style);
+        text += &self.why(style);
         text += &self.differences(style);
         for section in &self.sections {
             let rows: Vec<&Row> = section.rows.iter().filter(|row| all || !row.is_equal()).collect();
@@ -63,9 +92,51 @@ impl Comparison {
     fn heads(&self, style: Style) -> String {
         let mut text = String::new();
         for run in &self.runs {
-            let line = format!("{}  {}", style.title(&run.label), printable(&run.folder));
+            let line = format!("{}  {}", style.title(&run.label), clip_front(&printable(&run.folder), style.width().saturating_sub(4)));
             let what = format!("   {} on {}, {}", run.workload, run.machine, run.ended_by);
             text += &format!("{line}\n{}\n", style.faint(&clip(&printable(&what), style.width())));
+        }
+        text
+    }
+
+    /// How much faster each run is than the first, by the seconds of its machine.
+    fn faster(&self, style: Style) -> String {
+        let seconds = self.sections.iter().flat_map(|section| &section.rows).find(|row| row.name == "seconds");
+        let Some((row, Some(base))) = seconds.and_then(|row| Some((row, *row.values.first()?))) else { return String::new() };
+        let mut text = String::new();
+        for (run, value) in self.runs.iter().zip(&row.values).skip(1) {
+            let Some(value) = value.filter(|value| *value > 0.0 && base > 0.0) else { continue };
+            let (label, first) = (&run.label, &self.runs[0].label);
+            let how = match value.total_cmp(&base) {
+                Ordering::Less => format!("{label} is {:.2} times as fast as {first}", base / value),
+                Ordering::Equal => format!("{label} is as fast as {first}"),
+                Ordering::Greater => format!("{label} takes {:.2} times as long as {first}", value / base),
+            };
+            let line = format!("  {how}: {} against {}", seconds_of(value), seconds_of(base));
+            text += &(clip(&line, style.width()) + "\n");
+        }
+        text
+    }
+
+    /// The limiter of a kernel in every run.
+    pub(super) fn limiters(&self, reason: &Reason) -> String {
+        let one = |(run, limiter): (&Side, &Option<(String, f64)>)| match limiter {
+            Some((name, share)) => format!("{} {name} {:.0} %", run.label, share * 100.0),
+            None => format!("{} no verdict", run.label),
+        };
+        self.runs.iter().zip(&reason.limiters).map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What limits the kernels that differ most, and the counters that changed most.
+    fn why(&self, style: Style) -> String {
+        if self.reasons.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("\n{}\n", style.title("Why"));
+        for reason in &self.reasons {
+            let name = clip(&printable(&reason.kernel), NAME);
+            text += &(wrap(&format!("  {name}: {}", self.limiters(reason)), 4, style.width()) + "\n");
+            text += &(style.faint(&wrap(&format!("    {}", moved(reason)), 6, style.width())) + "\n");
         }
         text
     }

@@ -14,6 +14,7 @@ mod memory;
 mod sms;
 mod time;
 mod timeline;
+mod verdicts;
 
 use serde::Serialize;
 
@@ -28,6 +29,7 @@ struct Page {
     title: String,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
+    verdicts: Vec<verdicts::Shown>,
     tiles: Vec<head::Headline>,
     parts: Vec<Part>,
     counters: Vec<counters::Counters>,
@@ -45,6 +47,7 @@ pub fn page(run: &RunFolder) -> Result<String, ReadError> {
         title: head::title(run),
         facts: head::facts(run),
         warnings: head::warnings(run),
+        verdicts: verdicts::all(run),
         tiles: head::headlines(&data),
         parts: parts.into_iter().flatten().filter(|part| !part.figures.is_empty() || !part.note.is_empty()).collect(),
         counters: counters::all(run),

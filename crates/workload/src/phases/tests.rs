@@ -12,6 +12,7 @@ fn alu(class: OpClass, dst: u16, src: [u16; 4]) -> StaticInst {
         pc: 0,
         class,
         packed_half: false,
+        flops: 0,
         dst,
         src,
         mem: None,

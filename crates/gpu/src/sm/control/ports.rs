@@ -137,7 +137,7 @@ mod tests {
     fn inst(src: [u16; 4], reuse: u8) -> StaticInst {
         let control = Control { stall: 1, reuse, ..Control::NONE };
         let registers = RegisterSets::new(0, src);
-        StaticInst { pc: 0, class: OpClass::Sp, packed_half: false, dst: 0, src, mem: None, immediate: 0, control, registers }
+        StaticInst { pc: 0, class: OpClass::Sp, packed_half: false, flops: 0, dst: 0, src, mem: None, immediate: 0, control, registers }
     }
 
     /// Three operands in one bank fill the window of the next instruction's bank: it waits two cycles where two of its own are in that bank.

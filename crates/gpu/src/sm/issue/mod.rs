@@ -250,7 +250,7 @@ impl IssueStage {
         core.warps.last_issue[warp] = core.now;
         let cta = core.warps.cta[warp];
         let code = &core.ctas.code(cta)[inst.index as usize];
-        let StaticInst { class, dst, packed_half, mem, .. } = *code;
+        let StaticInst { class, dst, packed_half, flops, mem, .. } = *code;
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
@@ -270,7 +270,7 @@ impl IssueStage {
         });
         self.count = self.count.wrapping_add(1);
 
-        count(core, cta, (class, dst), lanes, u64::from(sources.count));
+        count(core, cta, (class, dst, flops), lanes, u64::from(sources.count));
 
         if core.warps.has_front(warp) {
             core.front_changed(warp);
@@ -343,11 +343,12 @@ impl IssueStage {
 
 /// Counts an instruction that was issued.
 #[inline(always)]
-fn count(core: &mut Core, cta: u8, (class, dst): (OpClass, u16), lanes: u64, reads: u64) {
+fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lanes: u64, reads: u64) {
     let kernel = core.ctas.kernel(cta).index();
     let counters = &mut core.counters.kernels[kernel];
     counters.warp_instructions += 1;
     counters.thread_instructions += lanes;
+    counters.flops += lanes * u64::from(flops);
     counters.register_reads += reads;
     counters.register_writes += u64::from(dst != NO_REGISTER);
     let of_class = &mut core.counters.classes[kernel][class as usize];
@@ -357,7 +358,7 @@ fn count(core: &mut Core, cta: u8, (class, dst): (OpClass, u16), lanes: u64, rea
 
 /// Counts an instruction of a warp that was issued, and reads so many registers from their banks.
 pub(super) fn count_issued(core: &mut Core, warp: usize, code: &StaticInst, lanes: u8, reads: u64) {
-    count(core, core.warps.cta[warp], (code.class, code.dst), lanes.into(), reads);
+    count(core, core.warps.cta[warp], (code.class, code.dst, code.flops), lanes.into(), reads);
 }
 
 /// Whether a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.

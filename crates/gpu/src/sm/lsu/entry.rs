@@ -143,6 +143,7 @@ impl Lsu {
         if issued.inst.mask.0 == 0 {
             return;
         }
+        counters.requested_bytes += u64::from(issued.inst.lanes) * u64::from(mem.width);
         if mem.kind != MemKind::Load && !local {
             core.ctas.writes(core.warps.cta[warp], issued.inst.index);
         }

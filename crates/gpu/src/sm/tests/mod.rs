@@ -47,7 +47,7 @@ pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
     let registers = RegisterSets::new(dst, sources);
-    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, control: Control::NONE, registers }
+    StaticInst { pc: 0, class, packed_half: false, flops: 0, dst, src: sources, mem: None, immediate: 0, control: Control::NONE, registers }
 }
 
 /// A memory instruction of four bytes per lane.

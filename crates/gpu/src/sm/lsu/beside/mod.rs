@@ -9,7 +9,7 @@ mod peers;
 
 use std::collections::VecDeque;
 
-use warpshard_base::SectorMask;
+use warpshard_base::{SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::ControlCore as Spec;
 use warpshard_protocol::{Outbox, PeerOp, PeerPacket};
 use warpshard_workload::{BarrierAccess, BarrierOp, Beside as What, BulkCopy, NO_REGISTER, StaticInst};
@@ -260,6 +260,7 @@ impl Lsu {
             let token = place.map_or(Token::WriteBack, |place| Token::Bulk { place });
             let counters = &mut core.counters.kernels[kernel.index()];
             counters.memory_accesses += 1;
+            counters.requested_bytes += u64::from(sectors.count()) * SECTOR_BYTES;
             counters.l1_bypasses += 1;
             self.send(addr, sectors, words, op, token, kernel, core, out);
         }

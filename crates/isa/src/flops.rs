@@ -1,0 +1,69 @@
+//! Floating-point operations of an instruction, from its mnemonic.
+
+/// Threads of a warp, and of a warp group.
+const WARP: u32 = 32;
+const WARP_GROUP: u32 = 128;
+
+/// Floating-point operations of one active lane: one for an addition or a multiplication, two for a fused one, twice as many where a lane has two
+/// values, and the lane's part of a matrix product. Special functions, comparisons, conversions and integer operations are none, as in the
+/// profiler's `smsp__sass_thread_inst_executed_op_*_pred_on` sums.
+pub fn flops(mnemonic: &str) -> u16 {
+    let (name, modifiers) = mnemonic.split_once('.').unwrap_or((mnemonic, ""));
+    match name {
+        "FADD" | "FADD32I" | "FMUL" | "FMUL32I" | "DADD" | "DMUL" => 1,
+        "FFMA" | "FFMA32I" | "DFMA" | "HADD2" | "HADD2_32I" | "HMUL2" | "HMUL2_32I" => 2,
+        "HFMA2" | "HFMA2_32I" => 4,
+        // A step of Volta is a half or a quarter of four products of 8 x 8 x 4, by the type of the sum.
+        "HMMA" if modifiers.starts_with("884") => (4 * 2 * 8 * 8 * 4 / WARP / if modifiers.contains("F32") { 4 } else { 2 }) as u16,
+        "HMMA" | "DMMA" => product(modifiers, WARP),
+        "HGMMA" | "QGMMA" => product(modifiers, WARP_GROUP),
+        _ => 0,
+    }
+}
+
+/// The part of one of `threads` in the product that the first modifier names, as `16816`, `1688` or `64x256x16`.
+fn product(modifiers: &str, threads: u32) -> u16 {
+    let shape = modifiers.split('.').next().unwrap_or_default();
+    let sizes: Option<[u32; 3]> = match shape {
+        "16816" => Some([16, 8, 16]),
+        "16832" => Some([16, 8, 32]),
+        "1688" => Some([16, 8, 8]),
+        "1684" => Some([16, 8, 4]),
+        "884" => Some([8, 8, 4]),
+        _ => {
+            let mut sizes = shape.split('x').map(|size| size.parse().ok());
+            let mut next = || sizes.next().flatten();
+            next().zip(next()).zip(next()).map(|((m, n), k)| [m, n, k])
+        }
+    };
+    let operations = |[m, n, k]: [u32; 3]| m.checked_mul(n)?.checked_mul(k)?.checked_mul(2);
+    sizes.and_then(operations).map_or(0, |all| u16::try_from(all / threads).unwrap_or(u16::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_has_its_part_of_a_product() {
+        for (mnemonic, expected) in [
+            ("FADD.FTZ", 1),
+            ("FFMA", 2),
+            ("DFMA", 2),
+            ("HFMA2.MMA", 4),
+            ("HMMA.16816.F32.BF16", 16 * 8 * 16 * 2 / 32),
+            ("HMMA.1688.F32.TF32", 16 * 8 * 8 * 2 / 32),
+            ("HMMA.884.F32.F32.STEP0", 16),
+            ("HMMA.884.F16.F16.STEP1", 32),
+            ("DMMA.884", 16),
+            ("HGMMA.64x256x16.F32", 64 * 256 * 16 * 2 / 128),
+            ("IMMA.16816.S8.S8", 0),
+            ("MUFU.EX2", 0),
+            ("IMAD", 0),
+            ("HMMA.99999999x99999999x9", 0),
+            ("", 0),
+        ] {
+            assert_eq!(flops(mnemonic), expected, "{mnemonic}");
+        }
+    }
+}

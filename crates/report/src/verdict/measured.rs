@@ -1,0 +1,70 @@
+//! How far simulated launches were from measured ones of the same class, as a measure of the confidence in a verdict.
+
+use serde::{Deserialize, Serialize};
+
+use super::{RunFacts, Use, rounded};
+
+/// A launch that was measured and simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The launch: its program, and its kernel.
+    pub launch: String,
+    /// Its class: "compute", "LLC", "DRAM", "latency" or "short"; others are those of what it computes.
+    pub class: String,
+    /// Simulated cycles less measured ones, in percent of these.
+    pub error_percent: f64,
+}
+
+/// The launches of a machine that were measured and simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measurements {
+    /// The machine.
+    pub machine: &'static str,
+    /// The launches.
+    pub launches: &'static [Measured],
+}
+
+/// Launches of fewer cycles are short: identical ones differ by 2 to 5 % at 5,000 cycles.
+const SHORT: u64 = 10_000;
+/// A resource at this share of its roof bounds a measured launch.
+const BOUND: f64 = 0.5;
+
+/// The measured launches that resemble a kernel: those of its class on its machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trust {
+    /// The class of the kernel.
+    pub class: String,
+    /// The machine that launches were measured on.
+    pub machine: String,
+    /// Measured launches of that class; 0 where none resembles the kernel.
+    pub launches: u32,
+    /// The mean magnitude of their errors, in percent of the measured cycles.
+    pub error_percent: Option<f64>,
+    /// The largest magnitude.
+    pub worst_percent: Option<f64>,
+}
+
+impl Trust {
+    /// For a kernel of `cycles` that uses resources so much; `None` where nothing measured is known.
+    pub(super) fn of(facts: &RunFacts, cycles: u64, uses: &[Use]) -> Option<Self> {
+        let Measurements { machine, launches } = facts.measured;
+        if launches.is_empty() {
+            return None;
+        }
+        let share = |name: &str| uses.iter().find(|one| one.name == name).map_or(0.0, |one| one.share);
+        let bounds = [("compute", share("issue").max(share("tensor"))), ("LLC", share("LLC")), ("DRAM", share("DRAM"))];
+        let highest = bounds.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= BOUND);
+        let class = if cycles < SHORT { "short" } else { highest.map_or("latency", |(class, _)| class) };
+        let same = launches.iter().filter(|launch| facts.machine == machine && launch.class == class);
+        let errors: Vec<f64> = same.map(|launch| launch.error_percent.abs()).collect();
+        let worst = errors.iter().copied().reduce(f64::max);
+        let mean = (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64);
+        Some(Self {
+            class: class.to_owned(),
+            machine: machine.to_owned(),
+            launches: errors.len() as u32,
+            error_percent: mean.map(rounded),
+            worst_percent: worst.map(rounded),
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! A verdict as lines of text, and what to change.
+
+use warpshard_stats::KernelStats;
+
+use super::{Limiter, Roofs, Verdict};
+use crate::text::{clip, count, demangled, percent, printable, si};
+
+/// Columns of a verdict, at most.
+const COLUMNS: usize = 80;
+
+/// Sectors whose bytes are used less than this are charged to addresses that are far apart.
+const SPARSE: f64 = 0.4;
+
+/// The verdict on a kernel in at most six lines of at most 80 columns; the first begins with its name.
+pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
+    let limiters: Vec<String> = verdict.charges.iter().take(2).map(|charge| shown(verdict, charge.limiter, charge.share)).collect();
+    let limiters = if limiters.is_empty() { "nothing holds it up".to_owned() } else { limiters.join(", then ") };
+    let name = clip(&printable(&demangled(name)), COLUMNS.saturating_sub(limiters.chars().count() + 4).max(16));
+    let whole = |share: f64| format!("{:.0}", share * 100.0);
+    // The opening of rows is of interest where it is the higher share.
+    let data = verdict.used("DRAM");
+    let shown = verdict.roofs.iter().filter(|one| one.name != "DRAM rows" || one.share > data);
+    let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name, whole(one.share))).collect();
+    if let Some(line) = verdict.roofline {
+        roofs.insert(2, format!("FP32 {}", whole(line.of_peak)));
+    }
+    let launch = &verdict.launch;
+    let mut lines = vec![
+        format!("  {name}: {limiters}"),
+        format!("    % of peak {}", roofs.join(", ")),
+        format!(
+            "    launch    {} threads, {} registers, {}B shared; {:.0} % occupied ({})",
+            count(launch.threads.into()),
+            launch.registers,
+            si(launch.shared_bytes.into()),
+            launch.occupancy * 100.0,
+            launch.limited_by,
+        ),
+        format!("    grid      {:.2} waves{}{}", launch.waves, idle(verdict), requests(verdict)),
+        format!("    change    {}", verdict.change),
+    ];
+    lines.extend(last(verdict));
+    lines.into_iter().map(|line| clip(&line, COLUMNS)).collect()
+}
+
+fn shown(verdict: &Verdict, limiter: Limiter, share: f64) -> String {
+    format!("{} {}", label(verdict, limiter), percent(share))
+}
+
+fn idle(verdict: &Verdict) -> String {
+    verdict.launch.idle.map_or_else(|| ", beside other kernels".to_owned(), |idle| format!(", {} idle", percent(idle)))
+}
+
+fn requests(verdict: &Verdict) -> String {
+    let used = verdict.sector_use.map_or_else(String::new, |share| format!(" ({:.0} % used)", share * 100.0));
+    verdict.sectors_per_request.map_or_else(String::new, |sectors| format!("; {sectors:.1} sectors per request{used}"))
+}
+
+/// Floating-point work and confidence, in one line.
+fn last(verdict: &Verdict) -> Option<String> {
+    let flops = verdict.roofline.map(|line| {
+        let intensity = line.per_byte.map_or_else(|| "no DRAM".to_owned(), |each| format!("{} flop/byte", si(each).trim_end()));
+        format!("{intensity} (ridge {:.0})", line.ridge)
+    });
+    let trust = verdict.trust.as_ref().map(|trust| match (trust.error_percent, trust.worst_percent) {
+        (Some(mean), Some(worst)) => {
+            format!("{} {} {} launches: error {mean:.0} %, worst {worst:.0} %", trust.launches, trust.class, trust.machine)
+        }
+        _ => format!("no measured launch ({}) resembles it", trust.machine),
+    });
+    match (flops, trust) {
+        (Some(flops), Some(trust)) => Some(format!("    trust     {trust}; {flops}")),
+        (None, Some(trust)) => Some(format!("    trust     {trust}")),
+        (Some(flops), None) => Some(format!("    work      {flops}")),
+        (None, None) => None,
+    }
+}
+
+/// A limiter in words.
+pub(super) fn label(verdict: &Verdict, limiter: Limiter) -> String {
+    match limiter {
+        Limiter::Issue => "issue slots".to_owned(),
+        Limiter::Pipe => format!("{} units", verdict.pipe),
+        Limiter::Divergence => "idle lanes".to_owned(),
+        Limiter::Dependency => "dependent arithmetic".to_owned(),
+        Limiter::SharedMemory => "shared memory".to_owned(),
+        Limiter::L1 => "L1".to_owned(),
+        Limiter::Network => "network".to_owned(),
+        Limiter::Llc => "LLC".to_owned(),
+        Limiter::Dram => "DRAM".to_owned(),
+        Limiter::MemoryLatency => "memory latency".to_owned(),
+        Limiter::Occupancy => "few warps".to_owned(),
+        Limiter::Atomics => "atomics".to_owned(),
+        Limiter::Fence => "fences".to_owned(),
+        Limiter::Barrier => "barriers".to_owned(),
+        Limiter::Fetch => "instruction fetch".to_owned(),
+        Limiter::Throttle => "a controller".to_owned(),
+        Limiter::Tail => "idle SMs".to_owned(),
+    }
+}
+
+/// What to change, in at most 66 columns.
+pub(super) fn change(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> String {
+    let launch = &verdict.launch;
+    let sparse = verdict.sector_use.is_some_and(|share| share < SPARSE);
+    let coalesce = || {
+        let used = verdict.sector_use.unwrap_or(0.0) * 100.0;
+        format!("coalesce: lanes use {used:.0} % of the bytes of the sectors they touch")
+    };
+    let few_warps = || match launch.limited_by.as_str() {
+        "grid" => format!("a larger grid: {} CTAs on {} SMs", count(kernel.ctas.into()), roofs.sms),
+        "registers" => format!("fewer registers: {} a thread leave {:.0} % of the warp slots", launch.registers, launch.occupancy * 100.0),
+        "shared memory" => format!("less shared memory: {}B of {}B a CTA", si(launch.shared_bytes.into()), si(roofs.shared_bytes.into())),
+        "CTA slots" => format!("larger CTAs: {} threads each, and all CTA slots are taken", launch.threads),
+        "threads" | "warps" => format!("smaller CTAs: {} threads do not fit another time", launch.threads),
+        _ => "more warps per SM".to_owned(),
+    };
+    match verdict.limiter {
+        Limiter::Issue => "fewer instructions: wider accesses, unrolling, less address work".to_owned(),
+        Limiter::Pipe if verdict.pipe == "tensor" => "the matrix units are the roof: a smaller format, or less work".to_owned(),
+        Limiter::Pipe => format!("fewer {} instructions, or other units that are idle", verdict.pipe),
+        Limiter::Divergence => format!("{:.1} of 32 lanes work: group threads by what they do", verdict.lanes),
+        Limiter::Dependency if launch.occupancy < 0.5 => format!("independent chains per thread, or {}", few_warps()),
+        Limiter::Dependency => "independent chains per thread: unroll, several sums".to_owned(),
+        Limiter::SharedMemory => match verdict.conflicts {
+            Some(more) if more >= 0.5 => format!("pad or swizzle arrays: {:.1} cycles an access, 1 without conflicts", more + 1.0),
+            _ => "wider accesses to shared memory, or more in registers".to_owned(),
+        },
+        Limiter::L1 | Limiter::Network | Limiter::Llc | Limiter::Dram if sparse => coalesce(),
+        Limiter::L1 => "more reuse in registers or shared memory".to_owned(),
+        Limiter::Llc if verdict.hottest_slice.is_some_and(|hot| hot >= 2.0) => {
+            format!("spread addresses: a slice gets {:.1} times the mean", verdict.hottest_slice.unwrap_or(1.0))
+        }
+        Limiter::Network | Limiter::Llc => "more reuse in the SM: tiles in shared memory, smaller types".to_owned(),
+        Limiter::Dram if verdict.used("DRAM rows") > verdict.used("DRAM") => {
+            "open fewer rows: neighbouring CTAs on neighbouring addresses".to_owned()
+        }
+        Limiter::Dram => "fewer bytes: smaller types, tiles that fit the LLC, fused kernels".to_owned(),
+        Limiter::MemoryLatency if sparse => coalesce(),
+        Limiter::MemoryLatency => "more loads in flight: unroll, prefetch, wider loads".to_owned(),
+        Limiter::Occupancy => few_warps(),
+        Limiter::Atomics => "reduce in registers and shared memory first; spread addresses".to_owned(),
+        Limiter::Fence => "fewer fences, or of a narrower scope".to_owned(),
+        Limiter::Barrier => "fewer barriers, more CTAs per SM, or exchange within warps".to_owned(),
+        Limiter::Fetch => "shorter code: less unrolling and inlining".to_owned(),
+        Limiter::Throttle => "the policy of the run holds warps back".to_owned(),
+        Limiter::Tail if launch.waves <= 1.0 => format!("more or smaller CTAs: {} on {} SMs", count(kernel.ctas.into()), roofs.sms),
+        Limiter::Tail => format!("even CTAs: {:.2} waves, of which the last leaves SMs idle", launch.waves),
+    }
+}
