@@ -29,6 +29,36 @@ enum Want {
     Two,
 }
 
+/// Refused accesses by cause, in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub(in crate::sm) struct Refusals {
+    /// No line of the set is replaceable.
+    pub(in crate::sm) line: u8,
+    /// The MSHR of the address merges no more accesses.
+    pub(in crate::sm) merge: u8,
+    /// No MSHR is free.
+    pub(in crate::sm) mshr: u8,
+    /// The miss queue lacks room.
+    pub(in crate::sm) queue: u8,
+}
+
+impl Refusals {
+    #[inline]
+    pub(in crate::sm) fn total(self) -> u8 {
+        self.line + self.merge + self.mshr + self.queue
+    }
+
+    #[inline]
+    fn of(&mut self, want: Want) -> &mut u8 {
+        match want {
+            Want::Line => &mut self.line,
+            Want::Answer => &mut self.merge,
+            Want::Mshr => &mut self.mshr,
+            Want::One | Want::Two => &mut self.queue,
+        }
+    }
+}
+
 /// The first access of a bank.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct BankHead {
@@ -52,9 +82,9 @@ pub(super) struct BankHeads {
     first: Cycle,
     /// To be looked up; those that were refused before included.
     due: u64,
-    /// Refused, and how many these are.
+    /// Refused, and how many these are by cause.
     refused: u64,
-    count: u64,
+    refusals: Refusals,
     /// Refused accesses by the reason, without those that are due after another change.
     waiting: [u64; 5],
     /// A bit for each sector of a refused access, by its number; all bits if one waits for a line, none if none is
@@ -76,7 +106,7 @@ impl BankHeads {
             first: Cycle::NEVER,
             due: 0,
             refused: 0,
-            count: 0,
+            refusals: Refusals::default(),
             waiting: [0; 5],
             concerned: 0,
             banks: vec![front; banks].into(),
@@ -96,8 +126,8 @@ impl BankHeads {
 
     /// Failed retries in a cycle, including those with a look-up.
     #[inline]
-    pub(super) fn failed_retries(&self) -> u64 {
-        self.count
+    pub(super) fn failed_retries(&self) -> Refusals {
+        self.refusals
     }
 
     /// The banks that remain to be looked up.
@@ -152,7 +182,6 @@ impl BankHeads {
         let bit = 1 << bank;
         self.forget(bank, bit);
         self.refused |= bit;
-        self.count += 1;
         let want = match reason {
             FailReason::NoLine => Want::Line,
             FailReason::MergeFull => Want::Answer,
@@ -160,6 +189,7 @@ impl BankHeads {
             FailReason::QueueFull if write => Want::One,
             FailReason::QueueFull => Want::Two,
         };
+        *self.refusals.of(want) += 1;
         self.waiting[want as usize] |= bit;
         let concern = concern(want, line, sectors);
         self.concerned |= concern;
@@ -184,8 +214,9 @@ impl BankHeads {
         self.due &= !bit;
         if self.refused & bit != 0 {
             self.refused &= !bit;
-            self.count -= 1;
-            self.waiting[self.banks[bank].want as usize] &= !bit;
+            let want = self.banks[bank].want;
+            *self.refusals.of(want) -= 1;
+            self.waiting[want as usize] &= !bit;
             self.concerned = bits(self.refused).fold(0, |all, other| all | self.banks[other].concern);
         }
     }
@@ -265,7 +296,7 @@ mod tests {
         heads.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
         heads.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
         heads.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries()), (0, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 5));
         heads
     }
 
@@ -314,10 +345,10 @@ mod tests {
         heads.answered(true);
         assert_eq!(heads.due(), 0b11110);
         heads.take(2, 1, false);
-        assert_eq!((heads.due(), heads.failed_retries(), heads.occupied()), (0b01000, 4, 0b11011));
+        assert_eq!((heads.due(), heads.failed_retries().total(), heads.occupied()), (0b01000, 4, 0b11011));
         heads.answered(true);
         heads.take(3, 0, true);
-        assert_eq!((heads.due(), heads.failed_retries()), (0b00010, 3));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b00010, 3));
     }
 
     #[test]
@@ -329,7 +360,7 @@ mod tests {
         heads.take(0, 9, true);
         heads.take(4, 0, false);
         heads.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries()), (0, 3));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 3));
     }
 
     #[test]
@@ -346,13 +377,13 @@ mod tests {
         heads.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
         heads.tags_changed(Addr(0x780), SectorMask(1));
         heads.sent(1);
-        assert_eq!((heads.due(), heads.failed_retries()), (0b01001, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b01001, 5));
     }
 
     #[test]
     fn all_may_be_admitted_at_once() {
         let mut heads = heads();
         heads.admit_all();
-        assert_eq!((heads.due(), heads.failed_retries()), (0b11111, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b11111, 5));
     }
 }

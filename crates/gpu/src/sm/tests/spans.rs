@@ -49,8 +49,8 @@ fn cases() -> Vec<Blocked> {
             program: loads(MemSpace::Global, CachePolicy::Global, 128),
             counter: |c| c.network_full_cycles,
         },
-        Blocked { name: "no MSHR", machine: with_cache(|cache| cache.mshrs = 4), program: global(32), counter: |c| c.l1_retries },
-        Blocked { name: "no line", machine: with_cache(|cache| cache.ways = 1), program: global(128), counter: |c| c.l1_retries },
+        Blocked { name: "no MSHR", machine: with_cache(|cache| cache.mshrs = 4), program: global(32), counter: |c| c.l1_retries_mshr },
+        Blocked { name: "no line", machine: with_cache(|cache| cache.ways = 1), program: global(128), counter: |c| c.l1_retries_line },
         Blocked {
             name: "a full bank",
             machine: with_cache(|cache| cache.mshrs = 2),

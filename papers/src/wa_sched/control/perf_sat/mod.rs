@@ -41,6 +41,9 @@ pub struct Parameters {
     /// Waves of CTAs after which a run ends once all searches have ended; 0 for a run that goes on.
     #[serde(default)]
     stop_after: u32,
+    /// Whether a cycle is stalled when all warps of the core are (4.3.1.3: "all the warps are stalled"), and not by scheduler.
+    #[serde(default)]
+    whole_core: bool,
 }
 
 fn one() -> f64 {
@@ -51,6 +54,7 @@ fn one() -> f64 {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct PerfSat {
     period: f64,
+    whole_core: bool,
     ending: Ending,
     cores: Vec<Core>,
     columns: Vec<usize>,
@@ -95,17 +99,18 @@ impl PerfSat {
     /// The policy's parameters.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given"),
+        ("whole_core", "whether cycles count as stalled in which all warps of the SM are stalled, not scheduler cycles; false when not given"),
         ("stop_after", "waves of CTAs after which a run ends once every SM has settled; 0, which is never, when not given"),
     ];
 
     /// The policy with its parameters; the factor is above 0.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
-        let Parameters { period, stop_after } = parameters;
+        let Parameters { period, stop_after, whole_core } = parameters;
         if !(period > 0.0 && period.is_finite()) {
             return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
         }
         let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
-        Ok(Self { period, ending, cores: Vec::new(), columns: Vec::new() })
+        Ok(Self { period, whole_core, ending, cores: Vec::new(), columns: Vec::new() })
     }
 
     /// Restarts the search on every core for `kernel`.
@@ -120,7 +125,8 @@ impl PerfSat {
 
     fn count(&mut self, sms: &Table<'_>) {
         if self.columns.is_empty() {
-            self.columns = STALLED.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
+            let names = if self.whole_core { &["stalled_core_cycles"] } else { &STALLED[..] };
+            self.columns = names.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
         }
         for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
             if let Stage::Sample { stalled, .. } = &mut core.stage {
