@@ -95,7 +95,7 @@ counters! {
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";
         packets_received: "packets", "Replies received from the network.";
-        l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue; the next four counters divide them. An access that waits before a full bank is in `l1_bank_conflicts`.";
+        l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue; the next four counters divide them by the cause of an access's first refusal. An access that waits before a full bank is in `l1_bank_conflicts`.";
         l1_retries_line: "attempts", "The same, for want of a line: all lines of the set wait for data.";
         l1_retries_merge: "attempts", "The same, because the MSHR of the address holds as many accesses as it can.";
         l1_retries_mshr: "attempts", "The same, for want of an MSHR.";

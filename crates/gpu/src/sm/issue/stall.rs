@@ -10,8 +10,8 @@ use warpshard_base::Cycle;
 
 use super::super::MAX_SCHEDULERS;
 use super::super::core::{Core, Warps, bits};
-use super::super::kinds::UnitKind;
 use super::super::counters::SmStats;
+use super::super::kinds::UnitKind;
 use super::super::stall::StallReason;
 
 /// The row of counts of schedulers without warps; those of kernels follow.

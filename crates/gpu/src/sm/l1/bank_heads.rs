@@ -29,7 +29,7 @@ enum Want {
     Two,
 }
 
-/// Refused accesses by cause, in a cycle.
+/// Refused accesses in a cycle, by the cause of their first refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in crate::sm) struct Refusals {
     /// No line of the set is replaceable.
@@ -70,6 +70,8 @@ struct BankHead {
     line: Addr,
     sectors: SectorMask,
     want: Want,
+    /// What it waited for when it was refused first. It is counted by that, since `want` is as of the last look-up, of which there are more or fewer.
+    first: Want,
 }
 
 const _: () = assert!(size_of::<BankHead>() == 32);
@@ -100,7 +102,7 @@ impl BankHeads {
     /// When there are more banks than bits in a mask.
     pub(super) fn new(banks: usize) -> Self {
         assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
-        let front = BankHead { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
+        let front = BankHead { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line, first: Want::Line };
         Self {
             coming: 0,
             first: Cycle::NEVER,
@@ -180,6 +182,7 @@ impl BankHeads {
     #[inline]
     pub(super) fn refuse(&mut self, bank: usize, reason: FailReason, write: bool, line: Addr, sectors: SectorMask) {
         let bit = 1 << bank;
+        let before = (self.refused & bit != 0).then(|| self.banks[bank].first);
         self.forget(bank, bit);
         self.refused |= bit;
         let want = match reason {
@@ -189,12 +192,13 @@ impl BankHeads {
             FailReason::QueueFull if write => Want::One,
             FailReason::QueueFull => Want::Two,
         };
-        *self.refusals.of(want) += 1;
+        let first = before.unwrap_or(want);
+        *self.refusals.of(first) += 1;
         self.waiting[want as usize] |= bit;
         let concern = concern(want, line, sectors);
         self.concerned |= concern;
         let front = &mut self.banks[bank];
-        *front = BankHead { at: front.at, concern, line, sectors, want };
+        *front = BankHead { at: front.at, concern, line, sectors, want, first };
     }
 
     /// The access of a bank was taken, and its pipe is empty unless [`BankHeads::follow`] says what comes next. There is room for
@@ -214,8 +218,8 @@ impl BankHeads {
         self.due &= !bit;
         if self.refused & bit != 0 {
             self.refused &= !bit;
-            let want = self.banks[bank].want;
-            *self.refusals.of(want) -= 1;
+            let BankHead { want, first, .. } = self.banks[bank];
+            *self.refusals.of(first) -= 1;
             self.waiting[want as usize] &= !bit;
             self.concerned = bits(self.refused).fold(0, |all, other| all | self.banks[other].concern);
         }

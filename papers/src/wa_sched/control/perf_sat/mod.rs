@@ -290,6 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn cycles_of_the_whole_core_count_alone_where_they_are_asked_for() {
+        let mut policy = made(PerfSat::NAME, "whole_core = true");
+        let columns = [&["issued", "stalled_core_cycles", "stall_no_warps"], &STALLED[..]].concat();
+        let mut scene = Scene { sms: Numbers::named(&columns), ..scene() };
+        scene.sms.values = [[1000, 70, 1000, 9, 9, 9, 9, 9, 9, 9, 9]; 2].concat();
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 150, &[EventKind::CtaEnded(SmId(1), KERNEL)]);
+        let sampled = scene.cut(&mut *policy, 950, &[]);
+        assert_eq!(sampled, "cta_limit 5 on sm1: 70 stalled cycles at 4 CTAs: weak increase");
+    }
+
+    #[test]
     fn cores_search_by_themselves_and_keep_what_they_found() {
         let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
         let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
@@ -341,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_factor_that_is_none_is_refused() {
-        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0 }).unwrap_err().to_string();
+        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0, whole_core: false }).unwrap_err().to_string();
         assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
     }
 }
