@@ -122,6 +122,6 @@ mod tests {
             assert_eq!(occupancies(&machine, &workload).unwrap(), [launch.ctas.unwrap_or(cells.ctas)], "{}", kernel.name);
             programs += 1;
         }
-        assert_eq!(programs, 12);
+        assert_eq!(programs, 9);
     }
 }
