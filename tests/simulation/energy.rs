@@ -42,7 +42,10 @@ const FREE: &[(&str, &[&str])] = &[
     ("of HBM3, of which no set has energies", &["bank_refreshes"]),
     ("part of the warp instructions", &["flushed_warp_instructions", "replayed_warp_instructions"]),
     ("CTAs that are taken away", &["ctas_switched", "ctas_flushed", "ctas_returned", "ctas_preempted"]),
-    ("tries of an access that is paid when it succeeds", &["l1_retries"]),
+    (
+        "tries of an access that is paid when it succeeds",
+        &["l1_retries", "l1_retries_line", "l1_retries_merge", "l1_retries_mshr", "l1_retries_queue"],
+    ),
     ("paid with the row that was opened", &["precharges", "precharges_all", "auto_precharges", "row_hits", "row_misses", "row_conflicts"]),
     ("answered inside the memory controller", &["forwarded", "coalesced"]),
     ("fetches and accesses whose miss is a latency only", &["instruction_misses", "constant_misses"]),

@@ -203,6 +203,7 @@ choices! {
     /// What saving and restoring the context of a CTA is.
     Switch {
         Time = "time": "the time that it takes at the SM's share of the DRAM bandwidth; it delays nobody else",
+        InTurn = "in-turn": "the same time, but the contexts of an SM go one after the other, so that together they take no more than its share",
         Traffic = "traffic": "writes and reads of the SM past its L1",
     }
 }

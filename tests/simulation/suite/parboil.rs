@@ -9,6 +9,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("sad", differences),
     ("sgemm", product),
     ("spmv", sparse),
+    ("spmvGrid", banded),
     ("stencil", stencil),
     ("tpacf", correlation),
 ];
@@ -45,6 +46,19 @@ fn sparse(done: &Done) {
     for i in 0..n {
         let length = (24 - i / 32 * 24 * 32 / n).max(1);
         want[rows[i] as usize] = (0..length).map(|k| values[k * n + i] * vector[columns[k * n + i] as usize]).sum();
+    }
+    done.close("out", &want, 1e-5);
+}
+
+fn banded(done: &Done) {
+    let [values, vector] = ["values", "vector"].map(|name| done.floats(name));
+    let (side, n) = (16, vector.len());
+    let mut want = vec![0.0; n];
+    for (i, want) in want.iter_mut().enumerate() {
+        for k in 0..27 {
+            let ahead = k % 3 + k / 3 % 3 * side + k / 9 * side * side;
+            *want += values[k * n + i] * vector[(i + ahead + n - 1 - side - side * side) % n];
+        }
     }
     done.close("out", &want, 1e-5);
 }

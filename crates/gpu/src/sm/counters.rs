@@ -82,6 +82,7 @@ counters! {
         cycles: "cycles", "Core cycles.";
         active_cycles: "cycles", "Core cycles with a CTA resident.";
         resident_warp_cycles: "warps x cycles", "Resident warps, summed over the cycles.";
+        stalled_core_cycles: "cycles", "Core cycles in which no scheduler issues, and those that have warps wait for a register, a unit, a barrier, a fence or last memory accesses.";
         paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
         paused_resident_cycles: "cycles", "Core cycles paused with a CTA resident.";
         gated_cycles: "cycles", "Core cycles without power.";
@@ -96,7 +97,11 @@ counters! {
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";
         packets_received: "packets", "Replies received from the network.";
-        l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue.";
+        l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue; the next four counters divide them by the cause of an access's first refusal. An access that waits before a full bank is in `l1_bank_conflicts`.";
+        l1_retries_line: "attempts", "The same, for want of a line: all lines of the set wait for data.";
+        l1_retries_merge: "attempts", "The same, because the MSHR of the address holds as many accesses as it can.";
+        l1_retries_mshr: "attempts", "The same, for want of an MSHR.";
+        l1_retries_queue: "attempts", "The same, for want of room in the miss queue.";
         l1_bank_conflicts: "cycles", "Cycles in which an access found its L1 bank taken.";
         l1_flushes: "flushes", "Times that the L1 was invalidated.";
         memory_stall_cycles: "cycles", "Cycles in which the instruction in the load/store unit could not leave it.";

@@ -71,6 +71,10 @@ struct Rest {
     restored: Vec<(Cycle, u64)>,
     /// Whether contexts are traffic.
     traffic: bool,
+    /// Whether contexts go one after the other.
+    in_turn: bool,
+    /// The end of the last context that goes so.
+    busy_until: Cycle,
     /// Whether what is under way is squashed.
     squashes: bool,
     /// Contexts whose CTA is still to come.
@@ -92,6 +96,8 @@ impl PreemptStage {
             leaving: Vec::new(),
             restored: Vec::new(),
             traffic: machine.gpu.dispatch.switch == Switch::Traffic,
+            in_turn: machine.gpu.dispatch.switch == Switch::InTurn,
+            busy_until: Cycle(0),
             squashes: machine.gpu.dispatch.under_way == OfLeaving::Squashed,
             contexts: Vec::new(),
             sent_before: Cycle(0),
@@ -120,6 +126,16 @@ impl PreemptStage {
     /// Cycles that the context of a CTA takes in one direction at the SM's share of the DRAM bandwidth.
     fn context_cycles(&self, cta: &Resident) -> u64 {
         (context_bytes(cta) as f64 * self.rest.cycles_per_byte).ceil() as u64
+    }
+
+    /// The end of a context that takes `cycles` and may begin at cycle `from`.
+    fn context_end(&mut self, from: Cycle, cycles: u64) -> Cycle {
+        if !self.rest.in_turn {
+            return from.after(cycles);
+        }
+        let end = from.max(self.rest.busy_until).after(cycles);
+        self.rest.busy_until = end;
+        end
     }
 
     /// All CTAs have to leave, or the `named` one if it is there, from cycle `at`, the present, on. The issue stage hears of it from the caller.
@@ -163,8 +179,9 @@ impl PreemptStage {
         }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
-        self.rest.restored.push((core.now.after(1 + cycles), warps));
-        self.due = self.due.min(core.now.after(1 + cycles));
+        let end = self.context_end(core.now.next(), cycles);
+        self.rest.restored.push((end, warps));
+        self.due = self.due.min(end);
     }
 
     /// One cycle: gives back what may leave, and lets restored warps go on. Returns whether warps that may issue changed.
@@ -210,7 +227,7 @@ impl PreemptStage {
     }
 
     /// How far a CTA that has to leave is.
-    fn progress(&self, leaving: &mut Leaving, under_way: &mut UnderWay<'_>, workload: &Workload) -> Progress {
+    fn progress(&mut self, leaving: &mut Leaving, under_way: &mut UnderWay<'_>, workload: &Workload) -> Progress {
         let core = &*under_way.core;
         let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return Progress::Ended };
         match leaving.saving {
@@ -245,9 +262,10 @@ impl PreemptStage {
         }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
-        let saved = leaving.since.unwrap_or(core.now).after(cycles).max(core.now);
+        let (now, since) = (core.now, leaving.since.unwrap_or(core.now));
+        let saved = self.context_end(since, cycles).max(now);
         leaving.saving = Saving::Until(saved);
-        if saved == core.now { Progress::Leaves } else { Progress::Stays }
+        if saved == now { Progress::Leaves } else { Progress::Stays }
     }
 
     /// Takes the signal that contexts were saved or restored by traffic.

@@ -270,7 +270,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     show_groups(output, results);
     show_inside(output, results);
     show_alone(output, results);
-    for value in published().values.iter().filter(|value| value.of.configuration == results.configuration) {
+    for value in published().values.iter().filter(|value| value.of.configuration == results.configuration.compared_as()) {
         results.grade(value, output);
     }
     let mut mixed: Vec<(String, f64)> =

@@ -3,9 +3,11 @@
 //! In: the applications of the paper's Table 1 as programs. Each runs alone, with all SMs and with half of them; every pair (or group
 //! of four) runs with the even partition, with CD-search, and with the partition that CD-search found fixed from the start, which shows
 //! what the search costs. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, beside the
-//! paper's. The configuration `classes` runs every pair until it is classified, and no further.
+//! paper's. The configuration `classes` runs every pair until it is classified, and no further; `hashed` has the L1 with Fermi's hashed index;
+//! `curves` runs each application alone by its number of SMs.
 
 mod classes;
+mod curves;
 mod findings;
 mod published;
 mod task;
@@ -17,6 +19,7 @@ use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
 use classes::Classified;
+use curves::{Curve, POINTS};
 use findings::{Alone, Group, Inside, Results};
 use published::{Configuration, Members, Type, applications, of_type, published};
 use task::Sharing;
@@ -56,7 +59,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };
     let groups = match configuration {
         Configuration::Four => fours(),
-        Configuration::Classes => all_pairs(),
+        Configuration::Classes | Configuration::Curves => all_pairs(),
         _ if request.full => all_pairs(),
         _ => some_pairs(),
     };
@@ -83,6 +86,9 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if configuration == Configuration::Classes {
         return classify(groups, &members, &lab, &sharing);
     }
+    if configuration == Configuration::Curves {
+        return draw_curves(&groups, &members, sms, &lab, &sharing);
+    }
     let alone: Vec<Sharing> = members
         .iter()
         .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
@@ -101,7 +107,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, inside: None })
         .collect();
     fix(&mut groups, sms, &lab, &sharing)?;
-    if configuration == Configuration::Base {
+    if configuration.compared_as() == Configuration::Base {
         share_sms(&mut groups, &lab, &sharing)?;
     }
     let results = Results { configuration, sms, alone, groups };
@@ -127,6 +133,29 @@ fn classify(
     let title = format!("the classification of {} pairs, compared with {}", classified.len(), published().source);
     let mut output = StudyOutput::new("cd-search", title);
     classes::show(&mut output, &classified, &utilisation);
+    Ok(output)
+}
+
+/// Runs each member alone with one to six sixths of the SMs.
+fn draw_curves(
+    groups: &[Members],
+    members: &Members,
+    sms: u32,
+    lab: &warpshard_lab::Lab,
+    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+) -> Result<StudyOutput, StudyError> {
+    let cycles = published().own.parameters.curve_cycles;
+    let limited = |app: usize, point: u32| {
+        let policy = (point < POINTS).then(|| format!("static_limit:cores={}", point * sms / POINTS));
+        Sharing { cycles, ..sharing(&vec![app], policy) }
+    };
+    let tasks: Vec<Sharing> = members.iter().flat_map(|app| (1..=POINTS).map(|point| limited(*app, point))).collect();
+    let taken = lab.all(&tasks).map_err(StudyError::input)?;
+    let ipc = |runs: &[task::Taken]| std::array::from_fn(|point| runs[point].apps.first().map_or(0.0, |app| app.ipc()));
+    let curves: Vec<Curve> = members.iter().zip(taken.chunks_exact(POINTS as usize)).map(|(app, runs)| Curve { app: *app, ipc: ipc(runs) }).collect();
+    let title = format!("{} applications by their number of SMs, and the best partitions of {} pairs by these curves", curves.len(), groups.len());
+    let mut output = StudyOutput::new("cd-search", title);
+    curves::show(&mut output, &curves, groups, sms);
     Ok(output)
 }
 

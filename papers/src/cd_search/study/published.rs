@@ -25,6 +25,7 @@ pub(super) struct Parameters {
     pub(super) cycles: u64,
     pub(super) quick_cycles: u64,
     pub(super) profile_cycles: u64,
+    pub(super) curve_cycles: u64,
 }
 
 /// The types of Table 1.
@@ -76,24 +77,37 @@ pub(super) enum Configuration {
     Four,
     /// 24 SMs, all pairs, until they are classified.
     Classes,
+    /// 24 SMs, pairs, an L1 with the hashed index of Fermi.
+    Hashed,
+    /// 24 SMs, each application alone on a sixth to all of them.
+    Curves,
 }
 
 impl Configuration {
     /// All, with their names.
-    pub(super) const ALL: [(&'static str, Self); 6] = [
+    pub(super) const ALL: [(&'static str, Self); 8] = [
         ("base", Self::Base),
         ("sms-30", Self::Sms30),
         ("bandwidth-75", Self::Bandwidth75),
         ("bandwidth-150", Self::Bandwidth150),
         ("four", Self::Four),
         ("classes", Self::Classes),
+        ("hashed", Self::Hashed),
+        ("curves", Self::Curves),
     ];
+
+    /// The configuration whose published figures it is compared with.
+    pub(super) fn compared_as(self) -> Self {
+        if self == Self::Hashed { Self::Base } else { self }
+    }
 
     /// What differs from the machine; memory bandwidth goes with the clock of the DRAM.
     pub(super) fn settings(self) -> Vec<(String, String)> {
         let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
         match self {
-            Self::Base | Self::Four | Self::Classes => Vec::new(),
+            Self::Base | Self::Four | Self::Classes | Self::Curves => Vec::new(),
+            // D-031
+            Self::Hashed => set("gpu.sm.l1.cache.index", "fermi"),
             Self::Sms30 => set("gpu.sms", "30"),
             Self::Bandwidth75 => set("clocks.dram", "693 MHz"),
             Self::Bandwidth150 => set("clocks.dram", "1386 MHz"),

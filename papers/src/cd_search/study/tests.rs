@@ -1,5 +1,6 @@
 //! The pairs, and figures of hand-made runs.
 
+use super::curves::{Curve, best_partition, fewest};
 use super::task::Taken;
 use super::*;
 
@@ -25,7 +26,7 @@ fn the_part_has_every_application_equally_often() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(configuration(None).unwrap(), Configuration::Base);
     let error = configuration(Some("sms-40")).unwrap_err().to_string();
-    assert_eq!(error, "--configuration sms-40: expected one of base, sms-30, bandwidth-75, bandwidth-150, four, classes");
+    assert_eq!(error, "--configuration sms-40: expected one of base, sms-30, bandwidth-75, bandwidth-150, four, classes, hashed, curves");
 }
 
 /// A run whose applications issue so much in 100 cycles, with these records.
@@ -59,7 +60,7 @@ fn the_partition_follows_from_what_the_policy_recorded() {
 
 #[test]
 fn every_published_value_is_compared_in_its_configuration() {
-    for (_, configuration) in Configuration::ALL.into_iter().filter(|(_, configuration)| *configuration != Configuration::Classes) {
+    for (_, configuration) in Configuration::ALL.into_iter().filter(|(_, configuration)| !matches!(configuration, Configuration::Classes | Configuration::Curves)) {
         let alone = |app| Alone { app, all: run(&[100], &[]), half: run(&[80], &[]) };
         let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0), (12, "sms", 4.0)];
         let mixed = Group {
@@ -76,9 +77,9 @@ fn every_published_value_is_compared_in_its_configuration() {
         let results = Results { configuration, sms: 24, alone: [0, 7, 8].map(alone).into(), groups: vec![mixed, better, memory] };
         let mut output = StudyOutput::new("cd-search", String::new());
         findings::show(&mut output, &results);
-        let expected = published().values.iter().filter(|value| value.of.configuration == configuration).count();
+        let expected = published().values.iter().filter(|value| value.of.configuration == configuration.compared_as()).count();
         assert_eq!(output.compared().1.len(), expected);
-        if configuration == Configuration::Base {
+        if configuration.compared_as() == Configuration::Base {
             // STP 1.1 even, 1.4 found; 1.42 with the partition from the start.
             let stp = output.figure_named("mixed pairs, STP over the even partition, mean, %").unwrap();
             assert!((stp - 100.0 * (1.4 / 1.1 - 1.0)).abs() < 1e-9, "{stp}");
@@ -117,4 +118,16 @@ fn classes_are_compared_with_table_1_and_with_utilisation() {
     assert!(text.contains("50"), "one of two pairs is classified as published: {text}");
     assert_eq!(classes::utilisation_misses(&[(0, 0.3), (7, 0.2)], &[&vec![0, 7]]), Some(100.0), "the compute-intensive one is busier");
     assert_eq!(classes::utilisation_misses(&[(0, 0.1), (7, 0.2)], &[&vec![0, 7]]), Some(0.0));
+}
+
+#[test]
+fn curves_give_the_best_partition_and_the_fewest_sms() {
+    // Linear in SMs; and flat from a sixth on.
+    let linear = Curve { app: 0, ipc: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] };
+    let flat = Curve { app: 7, ipc: [5.0; 6] };
+    assert_eq!((linear.progress(2.0, 24), linear.progress(12.0, 24), flat.progress(4.0, 24)), (1.0 / 12.0, 0.5, 1.0));
+    let (sms, gain) = best_partition(&linear, &flat, 24);
+    assert_eq!(sms, 20, "the flat one keeps a sixth");
+    assert!((gain - 100.0 * ((20.0 / 24.0 + 1.0) / 1.5 - 1.0)).abs() < 1e-9, "{gain}");
+    assert_eq!((fewest(&linear, 24), fewest(&flat, 24)), (12, 4), "within 5 % of half of the SMs");
 }

@@ -58,6 +58,9 @@ impl Results {
             Quantity::Violations => {
                 output.graded_number(value, self.mean(scheme, bound, Figures::violation_rate), "");
             }
+            Quantity::Deadlines => {
+                output.graded_number(value, self.mean(scheme, bound, |figures| figures.missed_rate(self.task_alone)), "");
+            }
             Quantity::Overhead => {
                 output.graded_number(value, self.mean(scheme, bound, Figures::overhead_rate), "");
             }
@@ -105,11 +108,11 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     show_benchmarks(output, results);
     show_kernels(output, results);
     output.figure("execution of the task alone, core cycles", results.task_alone);
-    for value in published().values.iter().filter(|_| results.configuration == Configuration::Base) {
+    for value in published().values.iter().filter(|_| results.configuration.is_compared()) {
         results.grade(value, output);
     }
-    if results.configuration != Configuration::Base {
-        output.note("published values are compared with the base configuration alone".into());
+    if !results.configuration.is_compared() {
+        output.note("published values are compared with the configurations `base` and `in-turn` alone".into());
     }
     for (file, title, of) in [
         (["violations.svg", "violations.png"], "Preemptions above the bound", Figures::violation_rate as fn(&Figures) -> Option<f64>),

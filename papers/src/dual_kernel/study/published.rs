@@ -121,12 +121,25 @@ pub(super) enum Configuration {
     Compiled,
     /// Nothing is known of CTAs that have executed more than the mean.
     Beyond,
+    /// Contexts of an SM go one after the other (D-033).
+    InTurn,
 }
 
 impl Configuration {
     /// All, with their names.
-    pub(super) const ALL: [(&'static str, Self); 5] =
-        [("base", Self::Base), ("traffic", Self::Traffic), ("wide", Self::Wide), ("compiled", Self::Compiled), ("beyond", Self::Beyond)];
+    pub(super) const ALL: [(&'static str, Self); 6] = [
+        ("base", Self::Base),
+        ("traffic", Self::Traffic),
+        ("wide", Self::Wide),
+        ("compiled", Self::Compiled),
+        ("beyond", Self::Beyond),
+        ("in-turn", Self::InTurn),
+    ];
+
+    /// Whether the thesis's figures are compared with it.
+    pub(super) fn is_compared(self) -> bool {
+        matches!(self, Self::Base | Self::InTurn)
+    }
 }
 
 /// What a published value is of.
@@ -134,6 +147,8 @@ impl Configuration {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Quantity {
     Violations,
+    /// Tasks that end after their deadline in the words of Section 4.2.
+    Deadlines,
     ViolationOrder,
     Overhead,
     OverheadOrder,

@@ -46,6 +46,9 @@ impl Setup {
         if self.configuration == Configuration::Traffic {
             set.push(Override::new("gpu.dispatch.switch", "traffic"));
         }
+        if self.configuration == Configuration::InTurn {
+            set.push(Override::new("gpu.dispatch.switch", "in-turn"));
+        }
         set.extend(self.settings.iter().map(|(key, value)| Override::new(key, value)));
         crate::machine(&published().own.parameters.machine, &set).map_err(TaskError::from)
     }

@@ -158,7 +158,7 @@ fn every_published_value_is_compared_and_the_order_is_graded() {
 #[test]
 fn an_unknown_configuration_is_refused() {
     assert_eq!(configuration(None).unwrap(), Configuration::Base);
-    assert_eq!(configuration(Some("deep")).unwrap_err().to_string(), "--configuration deep: expected one of base, traffic, wide, compiled, beyond");
+    assert_eq!(configuration(Some("deep")).unwrap_err().to_string(), "--configuration deep: expected one of base, traffic, wide, compiled, beyond, in-turn");
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(super) struct Concurrency {
     pub(super) margins: Margins,
     pub(super) lengths: PaperLengths,
     pub(super) policies: Policies,
+    /// SMs at half of the clock.
+    pub(super) half: Half,
     /// The GPU applications of Table II.
     pub(super) application: Vec<Application>,
 }
@@ -72,6 +74,13 @@ pub(super) struct PaperLengths {
     pub(super) warm: f64,
     pub(super) cpu: f64,
     pub(super) gpu: f64,
+}
+
+/// Settings of all chips: keys and values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Half {
+    pub(super) set: Vec<(String, String)>,
 }
 
 /// Policies with their parameters.
@@ -102,6 +111,10 @@ pub(super) struct Application {
     pub(super) kind: GpuType,
     /// The least and the greatest number of warps of an SM with which it is fastest.
     pub(super) optimal: (u32, u32),
+    /// Its launch file, where it exists as a program, and the parameters of that.
+    pub(super) program: Option<String>,
+    #[serde(default)]
+    pub(super) parameters: Vec<(String, String)>,
 }
 
 /// What Sections 1 to 4 state.

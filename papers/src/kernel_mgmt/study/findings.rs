@@ -15,13 +15,18 @@ pub(super) struct Profiled {
     pub(super) kernel: usize,
     pub(super) occupancy: Occupancy,
     pub(super) runs: Vec<Taken>,
+    /// By how much more of the cycles all CTAs have to take before fewer are the optimum.
+    pub(super) tolerance: f64,
 }
 
 impl Profiled {
-    /// CTAs per SM with which it takes the fewest cycles.
+    /// CTAs per SM with which it takes the fewest cycles; all that fit where these take few more.
     pub(super) fn opt(&self) -> u32 {
         let best = self.runs.iter().enumerate().min_by_key(|(_, run)| run.cycles);
-        best.map_or(1, |(at, _)| at as u32 + 1)
+        let all = self.runs.last().filter(|all| {
+            best.is_some_and(|(_, best)| self.tolerance > 0.0 && all.cycles as f64 <= best.cycles as f64 * (1.0 + self.tolerance))
+        });
+        if all.is_some() { self.runs.len() as u32 } else { best.map_or(1, |(at, _)| at as u32 + 1) }
     }
 
     fn kind(&self) -> Type {

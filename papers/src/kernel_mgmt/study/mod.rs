@@ -7,7 +7,7 @@
 //!
 //! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
 //! the pairs of KMS with an input of which one CTA fits the L1, `fits=N` with N features. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
-//! CTAs than its optimum, which the paper does not say.
+//! CTAs than its optimum, which the paper does not say. `revised` has the L1's index, the optima and the matrix of D-034.
 
 mod findings;
 mod published;
@@ -38,19 +38,22 @@ enum Configuration {
     Fits(u32),
     /// Both.
     FitsWithinOpt(u32),
+    /// The pairs with the hashed index of Fermi's L1, optima beyond a tolerance and a banded matrix for SPM (D-034).
+    Revised,
 }
 
 /// Features with which the rows of one CTA fit the L1.
 const FITTING: u32 = 16;
 
 impl Configuration {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("pairs", Self::Pairs),
         ("pools", Self::Pools),
         ("exhaustive", Self::Exhaustive),
         ("within-opt", Self::WithinOpt),
         ("fits", Self::Fits(FITTING)),
         ("fits-within-opt", Self::FitsWithinOpt(FITTING)),
+        ("revised", Self::Revised),
     ];
 
     /// The features of kernels whose inputs have any, where it says how many.
@@ -83,7 +86,7 @@ impl Configuration {
             let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
             let features: Vec<String> = features.iter().map(u32::to_string).collect();
             let (names, features) = (names.join(", "), features.join(", "));
-            format!("--configuration {name}: expected one of {names}; after the last two `=N` may follow, N one of {features}")
+            format!("--configuration {name}: expected one of {names}; after fits and fits-within-opt `=N` may follow, N one of {features}")
         }).map_err(TaskError::from)
     }
 }
@@ -97,7 +100,8 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn run(&self, members: &[usize], scheme: Scheme) -> Run {
-        let settings = self.request.set.clone();
+        let index = (self.input == Input::Revised).then(|| ("gpu.sm.l1.cache.index".to_owned(), "fermi".to_owned()));
+        let settings = index.into_iter().chain(self.request.set.iter().cloned()).collect();
         let kernels = members.iter().map(|member| &kernels()[*member]).collect();
         Run { kernels, scheme, machine: &published().own.parameters.machine, settings, input: self.input }
     }
@@ -116,6 +120,10 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         return Err(StudyError::Input("--pairs selects nothing".into()));
     }
     let input = match configuration.features() {
+        _ if configuration == Configuration::Revised && request.full => {
+            return Err(StudyError::Input("--full and --configuration revised each choose inputs: leave one of them out".into()));
+        }
+        _ if configuration == Configuration::Revised => Input::Revised,
         Some(_) if request.full => {
             return Err(StudyError::Input("--full and this --configuration each choose inputs: leave one of them out".into()));
         }
@@ -133,9 +141,11 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
-        Configuration::Pairs | Configuration::WithinOpt | Configuration::Fits(_) | Configuration::FitsWithinOpt(_) => {
-            findings::show_pairs(&mut output, &results)
-        }
+        Configuration::Pairs
+        | Configuration::WithinOpt
+        | Configuration::Fits(_)
+        | Configuration::FitsWithinOpt(_)
+        | Configuration::Revised => findings::show_pairs(&mut output, &results),
         Configuration::Pools => findings::show_pools(&mut output, &results),
         Configuration::Exhaustive => findings::show_exhaustive(&mut output, &results),
     }
@@ -169,7 +179,8 @@ fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<P
     let mut taken = lab.all(&runs)?.into_iter();
     let profiled = |(kernel, occupancy): (usize, Occupancy)| {
         let runs: Vec<Taken> = taken.by_ref().take(occupancy.most as usize).collect();
-        Profiled { kernel, occupancy, runs }
+        let tolerance = if maker.input == Input::Revised { published().own.parameters.tolerance } else { 0.0 };
+        Profiled { kernel, occupancy, runs, tolerance }
     };
     Ok(known.into_iter().map(profiled).collect())
 }

@@ -25,6 +25,7 @@ pub(super) struct Own {
 pub(super) struct Parameters {
     pub(super) machine: String,
     pub(super) smc: String,
+    pub(super) tolerance: f64,
 }
 
 /// The types of Table III.
@@ -63,6 +64,8 @@ pub(super) enum Input {
     Full,
     /// [`Kernel::features`], of a kernel that has any: so many.
     Features(u32),
+    /// [`Kernel::revised`], of a kernel that has it.
+    Revised,
 }
 
 /// A kernel of Table III.
@@ -78,6 +81,8 @@ pub(super) struct Kernel {
     /// Inputs by their number of features, of which that decides how much of what a CTA reads again the L1 holds; none where it has no features.
     #[serde(default)]
     pub(super) features: BTreeMap<String, Vec<(String, String)>>,
+    /// Another program and its parameters, in configuration `revised`.
+    pub(super) revised: Option<Program>,
     pub(super) registers: u32,
     pub(super) opt: u32,
     pub(super) most: u32,
@@ -87,13 +92,30 @@ pub(super) struct Kernel {
     pub(super) kind: Type,
 }
 
+/// A launch file and its parameters.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Program {
+    pub(super) program: String,
+    pub(super) parameters: Vec<(String, String)>,
+}
+
 impl Kernel {
+    /// Its launch file.
+    pub(super) fn program(&self, input: Input) -> &str {
+        match &self.revised {
+            Some(revised) if input == Input::Revised => &revised.program,
+            _ => &self.program,
+        }
+    }
+
     /// The size of its input.
     pub(super) fn size(&self, input: Input) -> &[(String, String)] {
         match input {
             Input::Quick => &self.parameters,
             Input::Full => &self.full,
             Input::Features(number) => self.features.get(&number.to_string()).unwrap_or(&self.parameters),
+            Input::Revised => self.revised.as_ref().map_or(&self.parameters, |revised| &revised.parameters),
         }
     }
 
@@ -101,8 +123,8 @@ impl Kernel {
     ///
     /// # Errors
     /// When a file is not there; a message for the user.
-    pub(super) fn content(&self) -> Result<String, TaskError> {
-        warpshard_lab::programs::content(Path::new(&self.program))
+    pub(super) fn content(&self, input: Input) -> Result<String, TaskError> {
+        warpshard_lab::programs::content(Path::new(self.program(input)))
     }
 }
 

@@ -134,10 +134,10 @@ impl Run {
 
 /// The first launch of a kernel alone, with the registers of the paper's compiler.
 fn workload(kernel: &Kernel, input: Input) -> Result<Workload, TaskError> {
-    let program = Program::load(Path::new(&kernel.program), Some(70), kernel.size(input))?;
+    let program = Program::load(Path::new(kernel.program(input)), Some(70), kernel.size(input))?;
     let workload = program.workload()?;
     let at = workload.kernels.iter().position(|one| one.info.name == kernel.kernel);
-    let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", kernel.program, kernel.kernel))?;
+    let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", kernel.program(input), kernel.kernel))?;
     let mut one = workload.kernels[at].clone();
     one.info.registers = kernel.registers;
     one.info.after.clear();
@@ -193,7 +193,7 @@ impl Task for Run {
     fn key(&self) -> Result<String, TaskError> {
         let mut all = String::new();
         for kernel in &self.kernels {
-            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.input), kernel.registers, kernel.content()?);
+            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.input), kernel.registers, kernel.content(self.input)?);
         }
         let machine = self.machine()?.provenance.to_toml();
         Ok(format!("kernel-mgmt {self} {machine} {:08x}", crc32fast::hash(all.as_bytes())))

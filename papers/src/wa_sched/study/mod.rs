@@ -9,6 +9,7 @@ pub(super) mod oracle;
 pub(super) mod perf_sat;
 pub(super) mod phase_aware;
 pub(super) mod interleave;
+mod programs;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -74,6 +75,20 @@ struct Kernel {
     gpgpu_sim: BTreeMap<String, i64>,
     #[serde(default)]
     table_4_2: BTreeMap<String, i64>,
+    /// The kernel as a launch of a program.
+    program: Option<Launch>,
+}
+
+/// A launch of a program.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Launch {
+    file: String,
+    /// Its first launch is run.
+    kernel: String,
+    parameters: Vec<(String, String)>,
+    /// CTAs on a core, where CTAs have another size than in the table.
+    ctas: Option<u32>,
 }
 
 /// The cells of a kernel in Tables 3.2 and 3.3.

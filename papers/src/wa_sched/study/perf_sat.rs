@@ -59,6 +59,9 @@ enum Quantity {
     Gain,
 }
 
+/// The configuration in which a cycle is stalled when all warps of the core are.
+const WHOLE_CORE: &str = "whole-core";
+
 fn published() -> &'static Published<Own, Of> {
     static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
     READ.get_or_init(|| read("perf-sat", include_str!("../published/perf-sat.toml")))
@@ -204,6 +207,9 @@ fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: f64) -> Aggr
 /// # Errors
 /// When `--only` names no kernel, or a kernel does not run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if let Some(other) = request.configuration.as_deref().filter(|name| *name != WHOLE_CORE) {
+        return Err(StudyError::Input(format!("--configuration {other}: expected {WHOLE_CORE}, or none")));
+    }
     let thesis = Thesis::new(request);
     let full = request.full;
     let kernels = thesis.kernels("Table 4.2", |kernel| kernel.columns().count() > 0)?;
@@ -288,7 +294,8 @@ fn waves_after(grid: &Grid) -> u32 {
 /// A run under Perf-Sat, and as long ones with each limit from `first` on; to the end of the grid when `full`.
 fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, TaskError> {
     let (waves, longest) = if full { (0, None) } else { (waves_after(grid), Some(published().own.parameters.longest)) };
-    let run = thesis.lab.one(&job.clone().policy(format!("perf_sat:stop_after={waves}")).cycles(longest))?;
+    let whole_core = if thesis.request.configuration.is_some() { ",whole_core=true" } else { "" };
+    let run = thesis.lab.one(&job.clone().policy(format!("perf_sat:stop_after={waves}{whole_core}")).cycles(longest))?;
     let (limits, settled) = limits(&run, job.load()?.machine.gpu.sms);
     let as_long = job.clone().cycles((!run.ended).then_some(run.cycles));
     let mut jobs: Vec<Job> = (first..=grid.most).map(|limit| as_long.clone().set("gpu.sm.max_ctas", limit)).collect();

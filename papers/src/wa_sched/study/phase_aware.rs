@@ -17,6 +17,7 @@ use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{mean, percent_over};
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 
+use super::programs::KernelJob;
 use super::{Grid, Kernel, StudyError, Thesis, library, tail};
 
 /// The study's own part of its file.
@@ -139,6 +140,8 @@ impl Types {
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     kernel: String,
+    /// It ran as a program, and not as a model.
+    program: bool,
     level: Level,
     published: Option<Type>,
     /// The model was fitted to the types of Figure 3.7.
@@ -204,33 +207,40 @@ fn published() -> &'static Published<Own, Of> {
 /// # Errors
 /// When `--only` names no kernel, or a kernel does not run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    run(&Thesis::new(request))
+    let programs = match request.configuration.as_deref() {
+        None | Some("programs") => true,
+        Some("models") => false,
+        Some(other) => return Err(StudyError::Input(format!("--configuration {other}: expected one of programs, models"))),
+    };
+    run(&Thesis::new(request), programs)
 }
 
-fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
+fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     let machine = library().own.machines.phases.as_str();
     let kernels = thesis.kernels("Tables 3.2 and 3.3", |kernel| kernel.phases.is_some())?;
-    let grids =
-        kernels.par_iter().map(|kernel| Grid::of(&base(thesis, kernel))).collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
-    let pairs: Vec<(&Kernel, &Grid, Level)> =
+    let grid = |kernel: &&'static Kernel| KernelJob::new(base(thesis, kernel), kernel, programs).grid();
+    let grids = kernels.par_iter().map(grid).collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
+    let pairs: Vec<(&'static Kernel, &Grid, Level)> =
         kernels.iter().zip(&grids).flat_map(|(kernel, grid)| Level::ALL.map(|level| (*kernel, grid, level))).collect();
-    let of_pair = |(kernel, grid, level): &(&Kernel, &Grid, Level)| {
+    let of_pair = |(kernel, grid, level): &(&'static Kernel, &Grid, Level)| {
         let job = base(thesis, kernel).cycles(grid.cycles(thesis.cycles));
         let lrr = job.clone().set("gpu.sm.order", Order::Lrr.key(*level));
         let orders = level.orders().iter().map(|order| job.clone().set("gpu.sm.order", order.key(*level)));
-        orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr))).collect::<Vec<Job>>()
+        let jobs = orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr)));
+        jobs.map(|job| KernelJob::new(job, kernel, programs)).collect::<Vec<KernelJob>>()
     };
-    let jobs: Vec<Vec<Job>> = pairs.iter().map(of_pair).collect();
+    let jobs: Vec<Vec<KernelJob>> = pairs.iter().map(of_pair).collect();
     let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::input)?.into_iter();
     let gpu = base(thesis, kernels[0]).load().map_err(StudyError::input)?.machine.gpu;
     let slots = f64::from(gpu.sms * gpu.sm.schedulers);
-    let point = |((kernel, grid, level), jobs): (&(&Kernel, &Grid, Level), &Vec<Job>)| {
-        let runs: Vec<(Run, &Job)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
-        let mut rates: Vec<f64> = runs.iter().map(|(run, job)| run.steady_rate(job.cycles)).collect();
+    let point = |((kernel, grid, level), jobs): (&(&'static Kernel, &Grid, Level), &Vec<KernelJob>)| {
+        let runs: Vec<(Run, &KernelJob)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
+        let mut rates: Vec<f64> = runs.iter().map(|(run, job)| run.steady_rate(job.job.cycles)).collect();
         let candidate = rates.get(level.orders().len()).copied();
         rates.truncate(level.orders().len());
         Point {
             kernel: kernel.name.clone(),
+            program: jobs[0].program.is_some(),
             level: *level,
             published: published().own.types.of(&kernel.name, *level),
             fitted: grid.is_fitted_to("Figure 3.7", &[]),
@@ -241,7 +251,8 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
         }
     };
     let points: Vec<Point> = pairs.iter().zip(&jobs).map(point).collect();
-    let title = format!("warp schedulers on {machine}, compared with {}; runs of {} cycles or more", published().source, thesis.cycles);
+    let of = if programs { "programs" } else { "models" };
+    let title = format!("warp schedulers on {machine}, kernels as {of}, compared with {}; runs of {} cycles or more", published().source, thesis.cycles);
     let mut output = StudyOutput::new("phase-aware", title);
     rows(&mut output, &points, thesis.candidate_name());
     table_of_runs(&mut output, &points);
@@ -263,7 +274,7 @@ fn yes_no(yes: bool) -> String {
 }
 
 fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
-    let columns = ["kernel", "level", "RR IPC", "oldest/RR", "phase/RR", "gto/RR", "type", "published", "agrees", "phase/better", "near"];
+    let columns = ["kernel", "level", "RR IPC", "oldest/RR", "phase/RR", "gto/RR", "type", "published", "agrees", "phase/better", "near", "as"];
     let candidate = candidate.map(|name| format!("{name}/RR"));
     output.columns(&columns.into_iter().chain(["run"]).chain(candidate.as_deref()).collect::<Vec<_>>());
     for point in points {
@@ -281,6 +292,7 @@ fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
             yes_no(point.published == Some(point.of_type())),
             format!("{:.3}", point.phase_over_better()),
             yes_no(point.is_near()),
+            if point.program { "program" } else { "model" }.into(),
             if point.ended == Ended::Cut { "cut" } else { "whole" }.into(),
         ];
         cells.extend(point.candidate.map(over));
@@ -339,7 +351,7 @@ mod tests {
     fn point(kernel: &str, rates: [f64; 4]) -> Point {
         let idle = rates.iter().map(|rate| 1.0 - rate / 16.0).collect();
         let (level, published, fitted) = (Level::Single, Some(Type::A), kernel == "f");
-        Point { kernel: kernel.into(), level, published, fitted, ended: Ended::Cut, rates: rates.into(), idle, candidate: None }
+        Point { kernel: kernel.into(), program: false, level, published, fitted, ended: Ended::Cut, rates: rates.into(), idle, candidate: None }
     }
 
     #[test]
@@ -377,7 +389,7 @@ mod tests {
         let cache = Some(folder.path().to_owned());
         let request = Request { only: Some("bt_k2".into()), order: Some("gto".into()), cache, ..Request::default() };
         let thesis = Thesis { cycles: 4000, ..Thesis::new(&request) };
-        let output = run(&thesis).unwrap();
+        let output = run(&thesis, false).unwrap();
         assert_eq!(output.column("level"), Some(vec!["single", "two-level"]));
         assert!(output.column("RR IPC").unwrap().iter().all(|ipc| ipc.parse::<f64>().unwrap() > 0.0));
         assert_eq!(output.column("order gto/RR").unwrap()[0], output.column("gto/RR").unwrap()[0], "GTO is in the study, too");

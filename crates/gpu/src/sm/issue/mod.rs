@@ -90,7 +90,7 @@ impl IssueStage {
     /// From the present cycle on, a scheduler does something for `warps`.
     pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, warps: u64, core: &mut Core) {
         let row = row_of(core, warps);
-        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters.stalls);
+        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
     /// One cycle of the schedulers that have something to look at. Returns whether fences ended, after which the L1 must not show
@@ -190,7 +190,7 @@ impl IssueStage {
         };
         self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
         let row = row_of(core, warps);
-        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters.stalls);
+        self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
     /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
@@ -337,7 +337,7 @@ impl IssueStage {
 
     /// Counts what the schedulers did up to cycle `at`.
     pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
-        self.spans.close(self.schedulers, at, &mut counters.stalls);
+        self.spans.close(self.schedulers, at, counters);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A reason depends on the masks of the warps and, where a pipeline is full, on who holds the collectors, a change of which wakes the scheduler. So it
 //! holds until one of them changes: it is counted when it ends, not every cycle. It is counted for one kernel: that of the oldest warp for which it holds.
+//! Cycles in which no scheduler of the SM issues and all that have warps are stalled are counted, too.
 //!
 //! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
@@ -9,8 +10,9 @@ use warpshard_base::Cycle;
 
 use super::super::MAX_SCHEDULERS;
 use super::super::core::{Core, Warps, bits};
+use super::super::counters::SmStats;
 use super::super::kinds::UnitKind;
-use super::super::stall::{StallCounts, StallReason};
+use super::super::stall::StallReason;
 
 /// The row of counts of schedulers without warps; those of kernels follow.
 const NOBODYS: u16 = 0;
@@ -76,27 +78,50 @@ pub(super) struct Spans {
     /// The row in which that is counted.
     row: [u16; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
+    /// Schedulers whose warps are stalled, and those that issue, or whose warps are held back or fetched; the others have no warps.
+    stalled: u16,
+    busy: u16,
+    /// The cycle up to which cycles are counted in which all of the SM is stalled.
+    core_since: Cycle,
+}
+
+const _: () = assert!(MAX_SCHEDULERS <= 16);
+
+/// Whether a scheduler's warps are stalled; neither they nor it are busy, and there are some.
+#[inline]
+fn is_stalled(reason: StallReason) -> bool {
+    !is_busy(reason) && reason != StallReason::NoWarps
+}
+
+#[inline]
+fn is_busy(reason: StallReason) -> bool {
+    matches!(reason, StallReason::Issued | StallReason::Throttled | StallReason::InstructionBufferEmpty)
 }
 
 impl Spans {
     pub(super) fn new() -> Self {
         let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
-        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since }
+        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since, stalled: 0, busy: 0, core_since: Cycle(0) }
     }
 
-    /// A scheduler does something else from cycle `now` on, which is counted in `row` of `counts`.
+    /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason.
     #[inline]
-    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counts: &mut [StallCounts]) {
+    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
+        let all_stalled = self.busy == 0 && self.stalled != 0;
+        counters.sm.stalled_core_cycles += if all_stalled { now.0 - self.core_since.0 } else { 0 };
+        self.core_since = now;
+        self.busy = self.busy & !(1 << scheduler) | u16::from(is_busy(reason)) << scheduler;
+        self.stalled = self.stalled & !(1 << scheduler) | u16::from(is_stalled(reason)) << scheduler;
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
-        counts[usize::from(of_before)][before as usize] += now.0 - since.0;
+        counters.stalls[usize::from(of_before)][before as usize] += now.0 - since.0;
     }
 
     /// Counts all spans up to cycle `now`.
-    pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counts: &mut [StallCounts]) {
+    pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counters: &mut SmStats) {
         for scheduler in 0..schedulers {
-            self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counts);
+            self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counters);
         }
     }
 }

@@ -29,6 +29,36 @@ enum Want {
     Two,
 }
 
+/// Refused accesses in a cycle, by the cause of their first refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub(in crate::sm) struct Refusals {
+    /// No line of the set is replaceable.
+    pub(in crate::sm) line: u8,
+    /// The MSHR of the address merges no more accesses.
+    pub(in crate::sm) merge: u8,
+    /// No MSHR is free.
+    pub(in crate::sm) mshr: u8,
+    /// The miss queue lacks room.
+    pub(in crate::sm) queue: u8,
+}
+
+impl Refusals {
+    #[inline]
+    pub(in crate::sm) fn total(self) -> u8 {
+        self.line + self.merge + self.mshr + self.queue
+    }
+
+    #[inline]
+    fn of(&mut self, want: Want) -> &mut u8 {
+        match want {
+            Want::Line => &mut self.line,
+            Want::Answer => &mut self.merge,
+            Want::Mshr => &mut self.mshr,
+            Want::One | Want::Two => &mut self.queue,
+        }
+    }
+}
+
 /// The first access of a bank.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct BankHead {
@@ -40,6 +70,8 @@ struct BankHead {
     line: Addr,
     sectors: SectorMask,
     want: Want,
+    /// What it waited for when it was refused first. It is counted by that, since `want` is as of the last look-up, of which there are more or fewer.
+    first: Want,
 }
 
 const _: () = assert!(size_of::<BankHead>() == 32);
@@ -52,9 +84,9 @@ pub(super) struct BankHeads {
     first: Cycle,
     /// To be looked up; those that were refused before included.
     due: u64,
-    /// Refused, and how many these are.
+    /// Refused, and how many these are by cause.
     refused: u64,
-    count: u64,
+    refusals: Refusals,
     /// Refused accesses by the reason, without those that are due after another change.
     waiting: [u64; 5],
     /// A bit for each sector of a refused access, by its number; all bits if one waits for a line, none if none is
@@ -70,13 +102,13 @@ impl BankHeads {
     /// When there are more banks than bits in a mask.
     pub(super) fn new(banks: usize) -> Self {
         assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
-        let front = BankHead { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
+        let front = BankHead { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line, first: Want::Line };
         Self {
             coming: 0,
             first: Cycle::NEVER,
             due: 0,
             refused: 0,
-            count: 0,
+            refusals: Refusals::default(),
             waiting: [0; 5],
             concerned: 0,
             banks: vec![front; banks].into(),
@@ -96,8 +128,8 @@ impl BankHeads {
 
     /// Failed retries in a cycle, including those with a look-up.
     #[inline]
-    pub(super) fn failed_retries(&self) -> u64 {
-        self.count
+    pub(super) fn failed_retries(&self) -> Refusals {
+        self.refusals
     }
 
     /// The banks that remain to be looked up.
@@ -150,9 +182,9 @@ impl BankHeads {
     #[inline]
     pub(super) fn refuse(&mut self, bank: usize, reason: FailReason, write: bool, line: Addr, sectors: SectorMask) {
         let bit = 1 << bank;
+        let before = (self.refused & bit != 0).then(|| self.banks[bank].first);
         self.forget(bank, bit);
         self.refused |= bit;
-        self.count += 1;
         let want = match reason {
             FailReason::NoLine => Want::Line,
             FailReason::MergeFull => Want::Answer,
@@ -160,11 +192,13 @@ impl BankHeads {
             FailReason::QueueFull if write => Want::One,
             FailReason::QueueFull => Want::Two,
         };
+        let first = before.unwrap_or(want);
+        *self.refusals.of(first) += 1;
         self.waiting[want as usize] |= bit;
         let concern = concern(want, line, sectors);
         self.concerned |= concern;
         let front = &mut self.banks[bank];
-        *front = BankHead { at: front.at, concern, line, sectors, want };
+        *front = BankHead { at: front.at, concern, line, sectors, want, first };
     }
 
     /// The access of a bank was taken, and its pipe is empty unless [`BankHeads::follow`] says what comes next. There is room for
@@ -184,8 +218,9 @@ impl BankHeads {
         self.due &= !bit;
         if self.refused & bit != 0 {
             self.refused &= !bit;
-            self.count -= 1;
-            self.waiting[self.banks[bank].want as usize] &= !bit;
+            let BankHead { want, first, .. } = self.banks[bank];
+            *self.refusals.of(first) -= 1;
+            self.waiting[want as usize] &= !bit;
             self.concerned = bits(self.refused).fold(0, |all, other| all | self.banks[other].concern);
         }
     }
@@ -265,7 +300,7 @@ mod tests {
         heads.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
         heads.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
         heads.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries()), (0, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 5));
         heads
     }
 
@@ -314,10 +349,10 @@ mod tests {
         heads.answered(true);
         assert_eq!(heads.due(), 0b11110);
         heads.take(2, 1, false);
-        assert_eq!((heads.due(), heads.failed_retries(), heads.occupied()), (0b01000, 4, 0b11011));
+        assert_eq!((heads.due(), heads.failed_retries().total(), heads.occupied()), (0b01000, 4, 0b11011));
         heads.answered(true);
         heads.take(3, 0, true);
-        assert_eq!((heads.due(), heads.failed_retries()), (0b00010, 3));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b00010, 3));
     }
 
     #[test]
@@ -329,7 +364,7 @@ mod tests {
         heads.take(0, 9, true);
         heads.take(4, 0, false);
         heads.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries()), (0, 3));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 3));
     }
 
     #[test]
@@ -346,13 +381,13 @@ mod tests {
         heads.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
         heads.tags_changed(Addr(0x780), SectorMask(1));
         heads.sent(1);
-        assert_eq!((heads.due(), heads.failed_retries()), (0b01001, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b01001, 5));
     }
 
     #[test]
     fn all_may_be_admitted_at_once() {
         let mut heads = heads();
         heads.admit_all();
-        assert_eq!((heads.due(), heads.failed_retries()), (0b11111, 5));
+        assert_eq!((heads.due(), heads.failed_retries().total()), (0b11111, 5));
     }
 }

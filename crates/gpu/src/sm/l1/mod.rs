@@ -16,6 +16,7 @@ use warpshard_seam::{CacheSite, Level, Own};
 use super::coalesce::Access;
 use super::net::Reply;
 use bank_heads::BankHeads;
+pub(super) use bank_heads::Refusals;
 pub(super) use look_up::Served;
 pub(super) use requester::Requester;
 
@@ -239,9 +240,9 @@ impl L1 {
         self.miss_queue as usize - self.cache.queued()
     }
 
-    /// Failed retries in a cycle in which the L1 does nothing else.
+    /// Failed retries, by cause, in a cycle in which the L1 does nothing else.
     #[inline]
-    pub(super) fn retries(&self) -> u64 {
+    pub(super) fn retries(&self) -> Refusals {
         self.heads.failed_retries()
     }
 

@@ -12,6 +12,7 @@ use warpshard_base::Cycle;
 
 use super::super::core::Core;
 use super::super::kinds::UnitKind;
+use super::super::l1::Refusals;
 use super::super::operands::Operands;
 use super::token::Token;
 use super::{Lsu, Work, answers};
@@ -41,8 +42,8 @@ pub(super) struct Waits {
     pub(super) hold: Option<Hold>,
     /// Caches whose oldest request has no credit.
     pub(super) requests: u8,
-    /// Accesses that the L1 refuses again.
-    pub(super) retries: u8,
+    /// Accesses that the L1 refuses again, by cause.
+    pub(super) retries: Refusals,
 }
 
 impl Lsu {
@@ -146,7 +147,7 @@ impl Lsu {
         Waits {
             hold,
             requests: requests(l1.map(|l1| l1.queued())) + requests(texture.map(|texture| texture.queued())),
-            retries: l1.map_or(0, |l1| l1.retries() as u8),
+            retries: l1.map_or(Refusals::default(), |l1| l1.retries()),
         }
     }
 
@@ -174,7 +175,12 @@ impl Lsu {
     fn count_span(&mut self, from: Cycle, cycles: u64, core: &mut Core) {
         let until = from.after(cycles);
         let counters = &mut core.counters.sm;
-        counters.l1_retries += cycles * u64::from(self.waits.retries);
+        let Refusals { line, merge, mshr, queue } = self.waits.retries;
+        counters.l1_retries += cycles * u64::from(self.waits.retries.total());
+        counters.l1_retries_line += cycles * u64::from(line);
+        counters.l1_retries_merge += cycles * u64::from(merge);
+        counters.l1_retries_mshr += cycles * u64::from(mshr);
+        counters.l1_retries_queue += cycles * u64::from(queue);
         counters.network_full_cycles += cycles * u64::from(self.waits.requests);
         match self.waits.hold {
             None | Some(Hold::SharedPipe | Hold::Bulk | Hold::Remote) => return,

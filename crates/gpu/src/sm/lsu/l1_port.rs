@@ -95,7 +95,7 @@ impl Lsu {
         while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
             take_served(&served, l1, &mut self.loads, core, observers);
         }
-        self.waits.retries = l1.retries() as u8;
+        self.waits.retries = l1.retries();
         if l1.prefetcher.is_some() {
             l1.prefetch_ahead(core.now);
         }

@@ -148,7 +148,9 @@ fn a_full_merge_list_makes_the_next_load_wait_and_retry() {
     let mut bench = Bench::single(&machine, 128, program.exit());
     bench.issues();
     assert_eq!(bench.requests().len(), 1, "those that had to wait find the sector when they are tried again");
-    assert!(bench.stats().sm.l1_retries > 50);
+    let counted = &bench.stats().sm;
+    assert!(counted.l1_retries_merge > 50);
+    assert_eq!(counted.l1_retries, counted.l1_retries_merge, "nothing else refuses them");
     assert_eq!(bench.kernel().l1_read_hits, 2);
 }
 

@@ -126,7 +126,7 @@ fn streams_in_parts_run_as_those_in_one_piece() {
 /// Machines on which switching takes its time, and on which it is traffic; on which instructions under way are awaited, and on which they are squashed.
 pub(super) fn switching() -> impl Iterator<Item = Machine> {
     machines().into_iter().flat_map(|machine| {
-        [Switch::Time, Switch::Traffic].into_iter().flat_map(move |switch| {
+        [Switch::Time, Switch::InTurn, Switch::Traffic].into_iter().flat_map(move |switch| {
             let machine = machine.clone();
             [UnderWay::Awaited, UnderWay::Squashed].map(|under_way| {
                 let mut machine = machine.clone();
@@ -231,6 +231,27 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
 fn a_cta_that_has_written_is_switched_instead_of_flushed() {
     let (_, stats, _) = taken_at_400(true, Preemption::Flush);
     assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
+}
+
+#[test]
+fn contexts_of_an_sm_go_one_after_the_other_where_they_share_its_bandwidth() {
+    let left = |switch: Switch| {
+        let mut machine = test_machine();
+        (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, UnderWay::Squashed);
+        let mut bench = Bench::single(&machine, 128, computation(false));
+        (1..3).for_each(|cta| bench.bind(0, cta));
+        bench.run(400);
+        bench.sm.settle(bench.now);
+        (0..3).for_each(|cta| bench.sm.apply(bench.now, &SmDecision::PreemptCta(KernelIndex(0), CtaIndex(cta), Preemption::Switch)));
+        while bench.sm.resident_ctas() > 0 {
+            bench.run(1);
+        }
+        bench.notices(|payload| matches!(payload, Payload::CtaPreempted(_)))
+    };
+    let (at_once, in_turn) = (left(Switch::Time), left(Switch::InTurn));
+    let one = at_once[0] - 400;
+    assert_eq!(at_once, [400 + one; 3]);
+    assert_eq!(in_turn, [400 + one, 400 + 2 * one, 400 + 3 * one]);
 }
 
 #[test]

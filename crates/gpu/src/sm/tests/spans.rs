@@ -49,8 +49,8 @@ fn cases() -> Vec<Blocked> {
             program: loads(MemSpace::Global, CachePolicy::Global, 128),
             counter: |c| c.network_full_cycles,
         },
-        Blocked { name: "no MSHR", machine: with_cache(|cache| cache.mshrs = 4), program: global(32), counter: |c| c.l1_retries },
-        Blocked { name: "no line", machine: with_cache(|cache| cache.ways = 1), program: global(128), counter: |c| c.l1_retries },
+        Blocked { name: "no MSHR", machine: with_cache(|cache| cache.mshrs = 4), program: global(32), counter: |c| c.l1_retries_mshr },
+        Blocked { name: "no line", machine: with_cache(|cache| cache.ways = 1), program: global(128), counter: |c| c.l1_retries_line },
         Blocked {
             name: "a full bank",
             machine: with_cache(|cache| cache.mshrs = 2),
@@ -119,4 +119,37 @@ fn a_span_may_be_counted_in_pieces() {
         whole.sm.settle(whole.now);
         assert_eq!(whole.stats(), pieces.stats(), "{name}");
     }
+}
+
+#[test]
+fn a_cycle_is_stalled_for_the_core_when_no_scheduler_issues_and_some_wait() {
+    use super::super::stall::StallReason;
+    let stalls = |stats: &SmStats| {
+        let busy = [StallReason::Issued, StallReason::Throttled, StallReason::InstructionBufferEmpty, StallReason::NoWarps];
+        let all = stats.all_stalls();
+        StallReason::ALL.iter().filter(|reason| !busy.contains(reason)).map(|reason| all[*reason as usize]).sum::<u64>()
+    };
+    let seen = |warps: usize, loads: usize| {
+        let mut program = Program::new(warps);
+        for warp in 0..loads {
+            program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[]), LaneMask(1), &[0x10_0000]);
+            program.one(warp, op(OpClass::Sp, 2, &[1]), LaneMask::FULL);
+        }
+        for warp in loads..warps {
+            (0..200).for_each(|i| {
+                program.one(warp, op(OpClass::Sp, 8 + i % 32, &[3]), LaneMask::FULL);
+            });
+        }
+        outcome(&test_machine(), &program.exit(), true, 1).1
+    };
+    let alone = seen(1, 1);
+    assert!(alone.sm.stalled_core_cycles > 50, "{:?}", alone.sm);
+    assert_eq!(alone.sm.stalled_core_cycles, stalls(&alone), "one scheduler has a warp: the core is stalled when it is");
+    let beside = seen(2, 1);
+    assert!(
+        beside.sm.stalled_core_cycles + 50 < alone.sm.stalled_core_cycles.max(stalls(&beside)),
+        "another scheduler issues in the meantime: {} of {} stalled scheduler cycles",
+        beside.sm.stalled_core_cycles,
+        stalls(&beside)
+    );
 }

@@ -4,6 +4,7 @@
 //! are to run with it all the time.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,10 +13,12 @@ use warpshard_lab::error::TaskError;
 use warpshard_base::KernelIndex;
 use warpshard_chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
+use warpshard_program::Program;
 use warpshard_workload::{Command, Workload};
 use warpshard_stats::{Outcome, TimelineEntry};
 use warpshard_lab::Task;
 
+use super::super::published::applications;
 use super::scheme::{Scheme, System};
 use super::span::{Counts, Goals, STEP, Span, Total};
 
@@ -23,6 +26,8 @@ use super::span::{Counts, Goals, STEP, Span, Total};
 const PASSES: usize = 200;
 /// Launches that are put into a run, at most.
 const LAUNCHES: usize = 20_000;
+/// The architecture of the programs' machine code: sm_70, as in all studies of programs.
+const ARCHITECTURE: u32 = 70;
 /// Places of a run's series of limits.
 const SLICES: u64 = 100;
 
@@ -166,6 +171,8 @@ pub(super) struct JobTask<'a> {
     pub(super) job: Job,
     pub(super) lengths: Lengths,
     pub(super) overrides: &'a [Override],
+    /// Whether GPU applications are programs where there is one, and not models.
+    pub(super) programs: bool,
 }
 
 impl fmt::Display for JobTask<'_> {
@@ -181,13 +188,17 @@ impl Task for JobTask<'_> {
         let Self { job, lengths, .. } = self;
         let loaded = job.load(self.overrides)?;
         let applications = job.applications(&loaded.machine)?;
-        let text = job.gpu.as_ref().and_then(|gpu| crate::catalogue().model_text(&model_name(gpu))).unwrap_or("no GPU");
+        let text = match (&job.gpu, job.program(self.programs)) {
+            (_, Some((file, parameters))) => format!("{parameters:?}\n{}", warpshard_lab::programs::content(Path::new(file))?),
+            (Some(gpu), None) => crate::catalogue().model_text(&model_name(gpu)).unwrap_or_default().to_owned(),
+            (None, None) => "no GPU".to_owned(),
+        };
         Ok(format!("{}\n{lengths:?}\n{applications:?}\n{text}\n{}", job.scheme.key(), loaded.provenance.to_toml()))
     }
 
     fn run(&self) -> Result<Measured, TaskError> {
         let loaded = self.job.load(self.overrides)?;
-        self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?)
+        self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?, self.programs)
     }
 }
 
@@ -208,8 +219,8 @@ impl Job {
         CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count)).map_err(TaskError::from)
     }
 
-    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, TaskError> {
-        let (workload, pass) = self.workload()?;
+    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>, programs: bool) -> Result<Measured, TaskError> {
+        let (workload, pass) = self.workload(programs)?;
         let (send, result) = crossbeam_channel::unbounded();
         let Lengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
         let goals = Goals { warm, cpu, gpu, gpu_enough, pass, longest };
@@ -225,8 +236,15 @@ impl Job {
         Ok(measured(counts, &outcome, machine))
     }
 
+    /// Its GPU application's launch file and parameters, if that exists as a program and `programs` are wanted.
+    fn program(&self, programs: bool) -> Option<(&'static str, &'static [(String, String)])> {
+        let gpu = self.gpu.as_ref().filter(|_| programs)?;
+        let application = applications().iter().find(|application| application.name == *gpu)?;
+        Some((application.program.as_deref()?, &application.parameters))
+    }
+
     /// The GPU application, begun again and again, and the last launch of its first pass.
-    fn workload(&self) -> Result<(Arc<Workload>, Option<KernelIndex>), TaskError> {
+    fn workload(&self, programs: bool) -> Result<(Arc<Workload>, Option<KernelIndex>), TaskError> {
         let Some(gpu) = &self.gpu else {
             let nothing = Workload {
                 name: "nothing".to_owned(),
@@ -238,7 +256,10 @@ impl Job {
             };
             return Ok((Arc::new(nothing), None));
         };
-        let once = crate::catalogue().model(&model_name(gpu), 1, &[])?.workload();
+        let once = match self.program(programs) {
+            Some((file, parameters)) => Program::load(Path::new(file), Some(ARCHITECTURE), parameters)?.workload()?,
+            None => crate::catalogue().model(&model_name(gpu), 1, &[])?.workload(),
+        };
         let launches = once.kernels.len();
         Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u16 - 1))))
     }

@@ -48,20 +48,64 @@ struct ConcurrencyOptions {
     pairs: Vec<(usize, usize)>,
     /// Core cycles after which a run is cut, even when its slowest CPU core has not reached its count.
     longest: Option<u64>,
+    inputs: Inputs,
+}
+
+/// What the GPU's side is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Inputs {
+    /// Applications are programs where there is one, and not models.
+    programs: bool,
+    /// SMs move once in two cycles of their clock (D-032).
+    half: bool,
+}
+
+impl Inputs {
+    /// The configurations, with their names.
+    const ALL: [(&'static str, Self); 4] = [
+        ("models", Self { programs: false, half: false }),
+        ("programs", Self { programs: true, half: false }),
+        ("half", Self { programs: false, half: true }),
+        ("half-programs", Self { programs: true, half: true }),
+    ];
+
+    /// A configuration by name; the first without one.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    fn named(name: Option<&str>) -> Result<Self, StudyError> {
+        let Some(name) = name else { return Ok(Self::default()) };
+        let known = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, inputs)| *inputs);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(|(name, _)| name).join(", ");
+            StudyError::Input(format!("--configuration {name}: expected one of {names}"))
+        })
+    }
+
+    /// Its schemes: all, or, beside the first configuration, those of the headline, on the chip of Table I alone.
+    fn schemes(self) -> Vec<Scheme> {
+        if self == Self::default() { schemes() } else { vec![Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)] }
+    }
 }
 
 impl ConcurrencyOptions {
     /// One pair of each kind at a tenth of the lengths; with `--full` all pairs at the paper's lengths.
-    fn new(request: &Request) -> Self {
+    ///
+    /// # Errors
+    /// When the configuration is not known.
+    fn new(request: &Request) -> Result<Self, StudyError> {
+        let inputs = Inputs::named(request.configuration.as_deref())?;
         let lengths = concurrency().own.lengths;
+        let half = concurrency().own.half.set.iter().filter(|_| inputs.half).cloned();
         let (scale, longest) = if request.full { (1.0, None) } else { (lengths.scale, Some((lengths.longest * lengths.scale) as u64)) };
-        Self {
-            overrides: request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect(),
+        Ok(Self {
+            overrides: half.chain(request.machine_settings()).map(|(key, value)| Override::new(key, value)).collect(),
             scale: request.scale.unwrap_or(scale),
             full: request.full,
             pairs: request.pairs.clone(),
             longest: request.longest.or(longest),
-        }
+            inputs,
+        })
     }
 
     /// The lengths of Section 5, scaled. A warp instruction counts for 32, as one of all lanes does.
@@ -76,6 +120,9 @@ impl ConcurrencyOptions {
     /// Pairs that are tried on the other systems: one of each type of CPU applications, each of another GPU type. Parts of a study
     /// have those of the whole that are among theirs.
     fn elsewhere(&self) -> Vec<&'static Pair> {
+        if self.inputs != Inputs::default() {
+            return Vec::new();
+        }
         let (own, whole) = (self.pairs(), Self { pairs: Vec::new(), ..self.clone() }.pairs());
         let wanted = pairs::GPU_TYPES.into_iter().zip(pairs::CPU_TYPES).map(|(gpu, cpu)| pairs::Kind(gpu, cpu));
         let first = wanted.filter_map(|kind| whole.iter().find(|(_, pair)| pair.kind() == kind));
@@ -121,9 +168,10 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
 /// Runs the study.
 ///
 /// # Errors
-/// When no pair is left, or a run is not possible as asked.
+/// When no pair is left, the configuration is not known, or a run is not possible as asked.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    run(&ConcurrencyOptions::new(request), &schemes(), &request.lab())
+    let options = ConcurrencyOptions::new(request)?;
+    run(&options, &options.inputs.schemes(), &request.lab())
 }
 
 fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<StudyOutput, StudyError> {
@@ -138,16 +186,17 @@ fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<St
     // Those that take long come first, so that no host core is left with one at the end.
     jobs.sort_by_key(|job| (std::cmp::Reverse(matches!(&job.cpus, Cpus::Mix(mix) if mix.starts_with('H'))), job.clone()));
     let (lengths, overrides) = (options.lengths(), options.overrides.as_slice());
-    let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides }).collect();
+    let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides, programs: options.inputs.programs }).collect();
     let measured = lab.all(&tasks).map_err(StudyError::input)?;
     let results = Results::new(jobs.into_iter().zip(measured), pairs, elsewhere, schemes.to_vec());
     Ok(report(&results, options))
 }
 
 fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
+    let named = Inputs::ALL.iter().find(|(_, inputs)| *inputs == options.inputs).map_or("", |(name, _)| *name);
     let of = if options.full { "all pairs" } else { "one pair of each kind" };
     let (cut, runs) = (results.cut(), results.runs().count());
-    let title = format!("GPU concurrency with CPU applications: {of}, {} of the paper's lengths; {cut} of {runs} runs cut", options.scale);
+    let title = format!("GPU concurrency with CPU applications ({named}): {of}, {} of the paper's lengths; {cut} of {runs} runs cut", options.scale);
     let mut output = StudyOutput::new("hetero", title);
     tables::add(results, &mut output);
     compare(&concurrency().values, &findings::findings(results), &mut output);

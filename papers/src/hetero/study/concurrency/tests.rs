@@ -105,7 +105,7 @@ fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: Break) -> Measu
 }
 
 fn results(broken: Break) -> (ConcurrencyOptions, Results) {
-    let options = ConcurrencyOptions::new(&Request::default());
+    let options = ConcurrencyOptions::new(&Request::default()).unwrap();
     let (pairs, elsewhere, schemes) = (options.pairs(), options.elsewhere(), schemes());
     let runs = jobs(&pairs, &elsewhere, &schemes).unwrap().into_iter().map(|job| {
         let run = measured(&job, &pairs, broken);
@@ -160,7 +160,7 @@ fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
 
 #[test]
 fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
-    let options = ConcurrencyOptions::new(&Request { full: true, ..Request::default() });
+    let options = ConcurrencyOptions::new(&Request { full: true, ..Request::default() }).unwrap();
     let jobs = jobs(&options.pairs(), &options.elsewhere(), &schemes()).unwrap();
     let count = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|job| wanted(job)).count();
     assert_eq!(count(&|job| job.system == System::Base && job.cpus == Cpus::Off), 13);
@@ -178,7 +178,7 @@ fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
             scale: 0.0005,
             longest: Some(8 * STEP),
             pairs: vec![pairs],
-            ..ConcurrencyOptions::new(&Request { full: true, ..Request::default() })
+            ..ConcurrencyOptions::new(&Request { full: true, ..Request::default() }).unwrap()
         };
         run(&options, &schemes, &Lab::new(Some(folder.path().to_owned()))).unwrap().files().unwrap()
     };
@@ -196,4 +196,31 @@ fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
     assert_eq!(together, files((2, 3), whole));
     assert_ne!(together, part);
     assert_eq!(made(whole), runs, "nothing was simulated that the parts had not");
+}
+
+#[test]
+fn a_configuration_chooses_programs_and_the_clock_and_keeps_to_the_headline_schemes() {
+    let of = |name: &str| ConcurrencyOptions::new(&Request { configuration: Some(name.to_owned()), ..Request::default() });
+    let half = of("half-programs").unwrap();
+    assert!(half.inputs.programs && half.overrides.iter().any(|set| format!("{set:?}").contains("700 MHz")));
+    assert_eq!((half.inputs.schemes().len(), half.elsewhere().len()), (4, 0));
+    assert_eq!(of("models").unwrap().inputs.schemes(), schemes());
+    let error = of("programmes").unwrap_err().to_string();
+    assert!(error.contains("--configuration programmes: expected one of models, programs, half, half-programs"), "{error}");
+}
+
+#[test]
+fn eleven_applications_are_programs_that_load() {
+    let programs = super::super::published::applications().iter().filter_map(|application| {
+        Some((application.program.as_ref()?, &application.parameters))
+    });
+    let mut count = 0;
+    for (file, parameters) in programs {
+        let path = std::path::Path::new(file);
+        warpshard_program::Program::load(path, Some(70), &[]).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let text = warpshard_lab::programs::content(path).unwrap();
+        assert!(parameters.iter().all(|(name, _)| text.contains(&format!("\n{name} = "))), "{file} has all of {parameters:?}");
+        count += 1;
+    }
+    assert_eq!(count, 11);
 }

@@ -41,6 +41,9 @@ pub struct Parameters {
     /// Waves of CTAs after which a run ends once all searches have ended; 0 for a run that goes on.
     #[serde(default)]
     stop_after: u32,
+    /// Whether a cycle is stalled when all warps of the core are (4.3.1.3: "all the warps are stalled"), and not by scheduler.
+    #[serde(default)]
+    whole_core: bool,
 }
 
 fn one() -> f64 {
@@ -51,6 +54,7 @@ fn one() -> f64 {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct PerfSat {
     period: f64,
+    whole_core: bool,
     ending: Ending,
     cores: Vec<Core>,
     columns: Vec<usize>,
@@ -95,17 +99,18 @@ impl PerfSat {
     /// The policy's parameters.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given"),
+        ("whole_core", "whether cycles count as stalled in which all warps of the SM are stalled, not scheduler cycles; false when not given"),
         ("stop_after", "waves of CTAs after which a run ends once every SM has settled; 0, which is never, when not given"),
     ];
 
     /// The policy with its parameters; the factor is above 0.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
-        let Parameters { period, stop_after } = parameters;
+        let Parameters { period, stop_after, whole_core } = parameters;
         if !(period > 0.0 && period.is_finite()) {
             return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
         }
         let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
-        Ok(Self { period, ending, cores: Vec::new(), columns: Vec::new() })
+        Ok(Self { period, whole_core, ending, cores: Vec::new(), columns: Vec::new() })
     }
 
     /// Restarts the search on every core for `kernel`.
@@ -120,7 +125,8 @@ impl PerfSat {
 
     fn count(&mut self, sms: &Table<'_>) {
         if self.columns.is_empty() {
-            self.columns = STALLED.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
+            let names = if self.whole_core { &["stalled_core_cycles"] } else { &STALLED[..] };
+            self.columns = names.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
         }
         for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
             if let Stage::Sample { stalled, .. } = &mut core.stage {
@@ -284,6 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn cycles_of_the_whole_core_count_alone_where_they_are_asked_for() {
+        let mut policy = made(PerfSat::NAME, "whole_core = true");
+        let columns = [&["issued", "stalled_core_cycles", "stall_no_warps"], &STALLED[..]].concat();
+        let mut scene = Scene { sms: Numbers::named(&columns), ..scene() };
+        scene.sms.values = [[1000, 70, 1000, 9, 9, 9, 9, 9, 9, 9, 9]; 2].concat();
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 150, &[EventKind::CtaEnded(SmId(1), KERNEL)]);
+        let sampled = scene.cut(&mut *policy, 950, &[]);
+        assert_eq!(sampled, "cta_limit 5 on sm1: 70 stalled cycles at 4 CTAs: weak increase");
+    }
+
+    #[test]
     fn cores_search_by_themselves_and_keep_what_they_found() {
         let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
         let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
@@ -335,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_factor_that_is_none_is_refused() {
-        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0 }).unwrap_err().to_string();
+        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0, whole_core: false }).unwrap_err().to_string();
         assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
     }
 }

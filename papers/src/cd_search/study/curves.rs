@@ -1,0 +1,89 @@
+//! The IPC of each application alone by its number of SMs, and what the best fixed partition of a pair would give by these curves.
+//!
+//! In: runs of each application with one to six sixths of the SMs. Out: the curves; for each pair the partition with the greatest sum of both
+//! progresses, its gain over the even one, and the least SMs that keep 95 % of the IPC with half of them. Neither has what the
+//! applications cost each other in the network, the LLC and DRAM, which a run of the pair has.
+
+use warpshard_lab::output::StudyOutput;
+use warpshard_lab::statistics::{mean, percent_over};
+
+use super::classes::{name, published_classes};
+use super::published::{Members, applications};
+
+/// Points of a curve, the last of which has all SMs.
+pub(super) const POINTS: u32 = 6;
+
+/// The IPC of an application by sixths of the SMs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Curve {
+    pub(super) app: usize,
+    pub(super) ipc: [f64; POINTS as usize],
+}
+
+impl Curve {
+    /// The IPC with `own` of `sms` SMs over the IPC with all; between two points, and from none to the first, on a straight line.
+    pub(super) fn progress(&self, own: f64, sms: u32) -> f64 {
+        let place = own * f64::from(POINTS) / f64::from(sms);
+        let at = |point: usize| if point == 0 { 0.0 } else { self.ipc[(point - 1).min(self.ipc.len() - 1)] };
+        let below = place.floor() as usize;
+        (at(below) + (at(below + 1) - at(below)) * (place - below as f64)) / self.ipc[self.ipc.len() - 1]
+    }
+}
+
+/// The SMs of the first of two applications with which both together progress most, and the gain in percent over half of the SMs each.
+pub(super) fn best_partition(a: &Curve, b: &Curve, sms: u32) -> (u32, f64) {
+    let stp = |own: u32| a.progress(f64::from(own), sms) + b.progress(f64::from(sms - own), sms);
+    let even = stp(sms / 2);
+    let best = (1..sms).fold((sms / 2, even), |best, own| if stp(own) > best.1 { (own, stp(own)) } else { best });
+    (best.0, percent_over(best.1, even))
+}
+
+/// The fewest SMs that keep 95 % of the IPC with half of them.
+pub(super) fn fewest(curve: &Curve, sms: u32) -> u32 {
+    let half = curve.progress(f64::from(sms / 2), sms);
+    (1..sms / 2).find(|own| curve.progress(f64::from(*own), sms) >= 0.95 * half).unwrap_or(sms / 2)
+}
+
+/// Adds the curves, and the best partition of each pair.
+pub(super) fn show(output: &mut StudyOutput, curves: &[Curve], pairs: &[Members], sms: u32) {
+    let columns: Vec<String> = (1..=POINTS).map(|point| format!("{} SMs", point * sms / POINTS)).collect();
+    let header: Vec<&str> =
+        ["application", "type"].into_iter().chain(columns.iter().map(String::as_str)).chain(["half to all", "SMs for 95 % of half"]).collect();
+    output.columns(&header);
+    for curve in curves {
+        let kind = if published_classes(&vec![curve.app])[0] { "memory" } else { "compute" };
+        let gain = 1.0 / curve.progress(f64::from(sms / 2), sms);
+        let mut row = vec![applications()[curve.app].name.clone(), kind.to_owned()];
+        row.extend(curve.ipc.iter().map(|ipc| format!("{ipc:.2}")));
+        row.extend([format!("{gain:.2}"), fewest(curve, sms).to_string()]);
+        output.row(row);
+    }
+    let of = |app: usize| curves.iter().find(|curve| curve.app == app);
+    let mut rows = Vec::new();
+    let (mut mixed, mut kept) = (Vec::new(), Vec::new());
+    for members in pairs {
+        let [first, second] = members[..] else { continue };
+        let (Some(a), Some(b)) = (of(first), of(second)) else { continue };
+        let (own, gain) = best_partition(a, b, sms);
+        let memory = published_classes(members).iter().filter(|memory| **memory).count();
+        match memory {
+            1 => mixed.push(gain),
+            2 => kept.push(100.0 - 100.0 * f64::from(fewest(a, sms) + fewest(b, sms)) / f64::from(sms)),
+            _ => (),
+        }
+        let kind = ["compute", "mixed", "memory"][memory];
+        rows.push(vec![name(members), kind.to_owned(), format!("{own} + {}", sms - own), format!("{gain:+.1}")]);
+    }
+    let header = ["applications", "type", "SMs", "STP over even, %"];
+    output.section("The best fixed partition, from the curves", "partitions.csv", header.map(String::from).to_vec(), rows);
+    let figures = [
+        ("mixed pairs, STP of the best fixed partition over the even one by the curves, mean, %", mean(mixed.iter().copied())),
+        ("mixed pairs, the same, best, %", mixed.iter().copied().reduce(f64::max)),
+        ("memory pairs, SMs that 95 % of the IPC with half of them leaves, mean, %", mean(kept.iter().copied())),
+    ];
+    for (figure, value) in figures {
+        if let Some(value) = value {
+            output.figure(figure, value);
+        }
+    }
+}
