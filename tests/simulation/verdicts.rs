@@ -115,7 +115,7 @@ fn of_two_faults_in_the_sm_the_larger_one_is_named() {
         &[
             ("workload.code", "300"),
             ("workload.loads", "1"),
-            ("workload.block", "32"),
+            ("workload.block", "64"),
             ("workload.cta_count", "4"),
             ("gpu.sm.fetch.icache.perfect", "false"),
         ],
@@ -127,12 +127,12 @@ fn of_two_faults_in_the_sm_the_larger_one_is_named() {
 fn of_two_faults_in_memory_the_larger_one_is_named() {
     larger(
         "DRAM, and a chain",
-        with_misses!("workload.loads" = "4", "workload.chain" = "4"),
+        with_misses!("workload.loads" = "4", "workload.chain" = "4", "mem.llc.sets" = "8"),
         [(Limiter::Dram, FAST_DRAM), (Limiter::Dependency, NO_CHAIN)],
     );
     larger(
         "DRAM, and bank conflicts",
-        with_misses!("workload.loads" = "4", "workload.tiles" = "1", "workload.bank" = "4"),
+        with_misses!("workload.loads" = "4", "workload.tiles" = "1", "workload.bank" = "4", "mem.llc.sets" = "8"),
         [(Limiter::Dram, FAST_DRAM), (Limiter::SharedMemory, NO_CONFLICTS)],
     );
     larger(

@@ -20,7 +20,7 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     // The opening of rows is of interest where it is the higher share.
     let data = verdict.used("DRAM");
     let shown = verdict.roofs.iter().filter(|one| one.name != "DRAM rows" || one.share > data);
-    let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name, whole(one.share))).collect();
+    let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name.replace("network", "net"), whole(one.share))).collect();
     if let Some(line) = verdict.roofline {
         roofs.insert(2, format!("FP32 {}", whole(line.of_peak)));
     }
