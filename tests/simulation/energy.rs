@@ -25,6 +25,7 @@ const FREE: &[(&str, &[&str])] = &[
         ],
     ),
     ("counted when their CTA ended", &["ended_cta_instructions"]),
+    ("of instructions that are paid by class", &["requested_bytes", "flops"]),
     (
         "of the network between the SMs of clusters, which no set of energies has",
         &["peer_ctas", "peer_reads", "peer_writes", "peer_sectors", "peer_arrivals", "cluster_barriers"],

@@ -58,13 +58,12 @@ fn requests(verdict: &Verdict) -> String {
 
 /// Floating-point work and confidence, in one line.
 fn last(verdict: &Verdict) -> Option<String> {
-    let flops = verdict.roofline.map(|line| {
-        let intensity = line.per_byte.map_or_else(|| "no DRAM".to_owned(), |each| format!("{} flop/byte", si(each).trim_end()));
-        format!("{intensity} (ridge {:.0})", line.ridge)
-    });
+    // Without traffic of DRAM no work is too little for its bytes.
+    let each = verdict.roofline.as_ref().and_then(|line| Some((line.per_byte?, line.ridge)));
+    let flops = each.map(|(each, ridge)| format!("{} of {ridge:.0} flop/byte", si(each).trim_end()));
     let trust = verdict.trust.as_ref().map(|trust| match (trust.error_percent, trust.worst_percent) {
         (Some(mean), Some(worst)) => {
-            format!("{} {} {} launches: error {mean:.0} %, worst {worst:.0} %", trust.launches, trust.class, trust.machine)
+            format!("{} {} launches: error {mean:.0} (worst {worst:.0}) %", trust.launches, trust.class)
         }
         _ => format!("no measured launch ({}) resembles it", trust.machine),
     });

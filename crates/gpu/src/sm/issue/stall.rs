@@ -87,15 +87,21 @@ pub(super) struct Spans {
 
 const _: () = assert!(MAX_SCHEDULERS <= 16);
 
-/// Whether a scheduler's warps are stalled; neither they nor it are busy, and there are some.
-#[inline]
-fn is_stalled(reason: StallReason) -> bool {
-    !is_busy(reason) && reason != StallReason::NoWarps
+/// What the whole SM's stalls depend on: a scheduler has no warps, is stalled, or is busy, since it issues or its warps are held back or fetched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Nobody,
+    Stalled,
+    Busy,
 }
 
 #[inline]
-fn is_busy(reason: StallReason) -> bool {
-    matches!(reason, StallReason::Issued | StallReason::Throttled | StallReason::InstructionBufferEmpty)
+fn group(reason: StallReason) -> Group {
+    match reason {
+        StallReason::NoWarps => Group::Nobody,
+        StallReason::Issued | StallReason::Throttled | StallReason::InstructionBufferEmpty => Group::Busy,
+        _ => Group::Stalled,
+    }
 }
 
 impl Spans {
@@ -107,15 +113,30 @@ impl Spans {
     /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason.
     #[inline]
     pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
-        let all_stalled = self.busy == 0 && self.stalled != 0;
-        counters.sm.stalled_core_cycles += if all_stalled { now.0 - self.core_since.0 } else { 0 };
-        self.core_since = now;
-        self.busy = self.busy & !(1 << scheduler) | u16::from(is_busy(reason)) << scheduler;
-        self.stalled = self.stalled & !(1 << scheduler) | u16::from(is_stalled(reason)) << scheduler;
+        if group(reason) != group(self.doing[scheduler]) {
+            self.regroup(scheduler, group(reason), now, counters);
+        }
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
         counters.stalls[usize::from(of_before)][before as usize] += now.0 - since.0;
+    }
+
+    /// A scheduler comes to another group.
+    // Rarer than what it does.
+    #[inline(never)]
+    fn regroup(&mut self, scheduler: usize, group: Group, now: Cycle, counters: &mut SmStats) {
+        self.count_core(now, counters);
+        self.busy = self.busy & !(1 << scheduler) | u16::from(group == Group::Busy) << scheduler;
+        self.stalled = self.stalled & !(1 << scheduler) | u16::from(group == Group::Stalled) << scheduler;
+    }
+
+    /// Counts the cycles before `now` in which all of the SM is stalled.
+    fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
+        if self.busy == 0 && self.stalled != 0 {
+            counters.sm.stalled_core_cycles += now.0 - self.core_since.0;
+        }
+        self.core_since = now;
     }
 
     /// Counts all spans up to cycle `now`.
@@ -123,5 +144,6 @@ impl Spans {
         for scheduler in 0..schedulers {
             self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counters);
         }
+        self.count_core(now, counters);
     }
 }

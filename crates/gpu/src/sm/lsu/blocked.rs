@@ -175,12 +175,14 @@ impl Lsu {
     fn count_span(&mut self, from: Cycle, cycles: u64, core: &mut Core) {
         let until = from.after(cycles);
         let counters = &mut core.counters.sm;
-        let Refusals { line, merge, mshr, queue } = self.waits.retries;
-        counters.l1_retries += cycles * u64::from(self.waits.retries.total());
-        counters.l1_retries_line += cycles * u64::from(line);
-        counters.l1_retries_merge += cycles * u64::from(merge);
-        counters.l1_retries_mshr += cycles * u64::from(mshr);
-        counters.l1_retries_queue += cycles * u64::from(queue);
+        if self.waits.retries != Refusals::default() {
+            let Refusals { line, merge, mshr, queue } = self.waits.retries;
+            counters.l1_retries += cycles * u64::from(self.waits.retries.total());
+            counters.l1_retries_line += cycles * u64::from(line);
+            counters.l1_retries_merge += cycles * u64::from(merge);
+            counters.l1_retries_mshr += cycles * u64::from(mshr);
+            counters.l1_retries_queue += cycles * u64::from(queue);
+        }
         counters.network_full_cycles += cycles * u64::from(self.waits.requests);
         match self.waits.hold {
             None | Some(Hold::SharedPipe | Hold::Bulk | Hold::Remote) => return,
