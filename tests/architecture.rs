@@ -72,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "program",
             "cpu_load",
             "control",
+            "policy::common",
             "policy::registry",
             "chip",
             "energy",

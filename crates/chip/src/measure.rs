@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn every_sector_of_a_line_goes_to_the_partition_that_has_it() {
         let machine = Machine::load("v100", &[]).unwrap().machine;
-        let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0));
+        let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0, false));
         let lines: Vec<UsedLine> =
             (0..64).map(|i| UsedLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
         let decisions = leave(map, &layout, &lines);

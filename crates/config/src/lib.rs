@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod check;
 pub mod choices;
+pub mod cluster;
 pub mod cpu;
 pub mod dram;
 pub mod error;

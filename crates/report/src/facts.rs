@@ -7,7 +7,8 @@ use warpshard_config::Machine;
 use warpshard_energy::Model;
 use warpshard_stats::Launch;
 
-use super::verdict::{Measurements, Roofs};
+use super::measurements::Measurements;
+use super::roofs::Roofs;
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;

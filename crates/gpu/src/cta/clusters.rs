@@ -11,9 +11,6 @@ use warpshard_config::machine::Cluster as Spec;
 use warpshard_protocol::NO_CLUSTER;
 use warpshard_workload::Workload;
 
-use super::dispatch::{Binding, Dispatch};
-use super::streams::Streams;
-
 /// The state of the launch of clusters.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Clusters {
@@ -66,13 +63,12 @@ impl Clusters {
         if self.may { self.free_at.max(now) } else { Cycle::NEVER }
     }
 
-    /// The GPC whose SMs get the next cluster of the kernel in a slot, and these SMs.
-    fn choose(&self, slot: usize, size: usize, dispatch: &Dispatch, streams: &Streams) -> Option<(usize, Vec<SmId>)> {
+    /// The GPC whose SMs get the next cluster of so many CTAs, and these SMs. `bound` has the CTAs that are bound to an SM on which one of them fits.
+    pub(super) fn choose(&self, size: usize, bound: impl Fn(SmId) -> Option<u32>) -> Option<(usize, Vec<SmId>)> {
         let count = self.gpcs.len();
         let mut best: Option<(u32, usize, Vec<SmId>)> = None;
         for gpc in (1..=count).map(|step| (self.last + step) % count) {
-            let mut open: Vec<(u32, SmId)> =
-                self.gpcs[gpc].iter().filter_map(|sm| Some((dispatch.bound_where_cluster_fits(*sm, slot, streams)?, *sm))).collect();
+            let mut open: Vec<(u32, SmId)> = self.gpcs[gpc].iter().filter_map(|sm| Some((bound(*sm)?, *sm))).collect();
             open.sort_unstable();
             open.truncate(size);
             let Some((most, _)) = open.last().copied().filter(|_| open.len() == size) else { continue };
@@ -84,26 +80,21 @@ impl Clusters {
         }
         best.map(|(_, gpc, sms)| (gpc, sms))
     }
-}
 
-impl Dispatch {
-    /// Launches the next cluster, if there is one whose time has come and which has room.
-    pub(super) fn bind_cluster(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
-        let Some(mut clusters) = self.clusters.take() else { return };
-        let slot = streams.select(now, |_, slot| slot.cluster > 1);
-        let size = slot.and_then(|slot| streams.slot(slot)).map_or(0, |slot| slot.cluster as usize);
-        match slot.and_then(|slot| Some((slot, clusters.choose(slot, size, self, streams)?))) {
-            None => clusters.may = false,
-            Some((slot, (gpc, sms))) => {
-                for (rank, sm) in (0u8..).zip(sms) {
-                    let binding = self.give_to(sm, slot, streams, now);
-                    give(Binding { cluster: clusters.number, rank, ahead: false, ..binding });
-                }
-                clusters.last = gpc;
-                clusters.number = (clusters.number + 1) % NO_CLUSTER;
-                clusters.free_at = now.after(clusters.interval);
-            }
-        }
-        self.clusters = Some(clusters);
+    /// No cluster can be launched before something changes.
+    pub(super) fn rest(&mut self) {
+        self.may = false;
+    }
+
+    /// The number of the next cluster.
+    pub(super) fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// A cluster was launched in a GPC.
+    pub(super) fn launched(&mut self, gpc: usize, now: Cycle) {
+        self.last = gpc;
+        self.number = (self.number + 1) % NO_CLUSTER;
+        self.free_at = now.after(self.interval);
     }
 }

@@ -264,6 +264,25 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
+    /// Launches the next cluster, if there is one whose time has come and which has room.
+    pub(super) fn bind_cluster(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
+        let Some(mut clusters) = self.clusters.take() else { return };
+        let slot = streams.select(now, |_, slot| slot.cluster > 1);
+        let size = slot.and_then(|slot| streams.slot(slot)).map_or(0, |slot| slot.cluster as usize);
+        let place = slot.and_then(|slot| clusters.choose(size, |sm| self.bound_where_cluster_fits(sm, slot, streams)));
+        match slot.zip(place) {
+            None => clusters.rest(),
+            Some((slot, (gpc, sms))) => {
+                for (rank, sm) in (0u8..).zip(sms) {
+                    let binding = self.give_to(sm, slot, streams, now);
+                    give(Binding { cluster: clusters.number(), rank, ahead: false, ..binding });
+                }
+                clusters.launched(gpc, now);
+            }
+        }
+        self.clusters = Some(clusters);
+    }
+
     /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
     fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let mut given = SmSet::new(self.rooms.len());

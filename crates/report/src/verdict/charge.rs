@@ -3,8 +3,9 @@
 use warpshard_base::WARP_SIZE;
 use warpshard_stats::KernelStats;
 
-use super::{Charge, Filling, LISTED, Limiter, Roofs, Use, rounded};
+use super::terms::{Charge, Filling, LISTED, Limiter, Use, rounded};
 use crate::metrics::counter;
+use crate::roofs::Roofs;
 
 /// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
 /// of `study silicon`.

@@ -1,48 +1,13 @@
 //! How far simulated launches were from measured ones of the same class, as a measure of the confidence in a verdict.
 
-use serde::{Deserialize, Serialize};
-
-use super::{RunFacts, Use, rounded};
-
-/// A launch that was measured and simulated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The launch: its program, and its kernel.
-    pub launch: String,
-    /// Its class: "compute", "LLC", "DRAM", "latency" or "short"; others are those of what it computes.
-    pub class: String,
-    /// Simulated cycles less measured ones, in percent of these.
-    pub error_percent: f64,
-}
-
-/// The launches of a machine that were measured and simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measurements {
-    /// The machine.
-    pub machine: &'static str,
-    /// The launches.
-    pub launches: &'static [Measured],
-}
+use super::terms::{Trust, Use, rounded};
+use crate::facts::RunFacts;
+use crate::measurements::Measurements;
 
 /// Launches of fewer cycles are short: identical ones differ by 2 to 5 % at 5,000 cycles.
 const SHORT: u64 = 10_000;
 /// A resource at this share of its roof bounds a measured launch.
 const BOUND: f64 = 0.5;
-
-/// The measured launches that resemble a kernel: those of its class on its machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trust {
-    /// The class of the kernel.
-    pub class: String,
-    /// The machine that launches were measured on.
-    pub machine: String,
-    /// Measured launches of that class; 0 where none resembles the kernel.
-    pub launches: u32,
-    /// The mean magnitude of their errors, in percent of the measured cycles.
-    pub error_percent: Option<f64>,
-    /// The largest magnitude.
-    pub worst_percent: Option<f64>,
-}
 
 impl Trust {
     /// For a kernel of `cycles` that uses resources so much; `None` where nothing measured is known.

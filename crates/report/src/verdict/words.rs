@@ -2,7 +2,8 @@
 
 use warpshard_stats::KernelStats;
 
-use super::{Limiter, Roofs, Verdict};
+use super::terms::{Limiter, Verdict};
+use crate::roofs::Roofs;
 use crate::text::{clip, count, demangled, percent, printable, si};
 
 /// Columns of a verdict, at most.
