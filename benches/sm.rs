@@ -12,7 +12,7 @@ use warpshard::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, La
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};
 use warpshard::gpu::sm::{Sm, SmPorts};
-use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
+use warpshard::protocol::{Credit, CtaLaunch, NO_CLUSTER, Outbox, Payload};
 use warpshard::state::{Reader, StateError, Writer};
 use warpshard::workload::{
     CachePolicy, Command, Control, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass,
@@ -111,7 +111,14 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
         sm.deliver(
             PORTS.from_grid,
             Cycle(0),
-            &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta), share: u16::MAX, resumes: false }),
+            &Payload::Launch(CtaLaunch {
+                kernel: KernelIndex(0),
+                cta: CtaIndex(cta),
+                share: u16::MAX,
+                resumes: false,
+                cluster: NO_CLUSTER,
+                rank: 0,
+            }),
         );
     }
     let (mut now, mut done) = (0, 0);

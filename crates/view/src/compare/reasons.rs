@@ -66,7 +66,7 @@ pub(super) fn reasons(runs: &[RunFolder]) -> Vec<Reason> {
             kernels.entry(name).or_insert_with(|| runs.iter().map(|_| Launches::default()).collect())[i].add(kernel);
         }
     }
-    let stalls: Vec<&str> = runs.iter().flat_map(|run| stall_names(run)).collect();
+    let stalls: Vec<&str> = runs.iter().flat_map(stall_names).collect();
     let mut reasons: Vec<Reason> = kernels.iter().map(|(name, launches)| reason(name, launches, &stalls)).collect();
     let difference = |reason: &Reason| {
         let base = reason.cycles.values[0].unwrap_or(0.0);

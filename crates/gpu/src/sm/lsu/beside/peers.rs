@@ -117,7 +117,7 @@ impl Lsu {
         entry.work = Work::Remote { store: mem.kind == MemKind::Store };
         entry.leaves = core.now.next();
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
-            entry.atomic_lanes = issued.inst.lanes as u8;
+            entry.atomic_lanes = issued.inst.lanes;
         }
         let kernel = core.kernel_of(warp);
         core.counters.kernels[kernel.index()].shared_instructions += 1;
