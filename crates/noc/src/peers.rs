@@ -50,7 +50,7 @@ pub struct PeerPorts {
 struct Running {
     /// Its CTAs.
     size: u8,
-    /// Where each runs that has started, by rank.
+    /// The SM of each CTA that has started, by rank.
     sms: [Option<SmId>; MOST],
     /// CTAs that ended, and those that wait at the barrier, as sets.
     gone: u16,
@@ -59,7 +59,7 @@ struct Running {
     early: Vec<PeerPacket>,
 }
 
-/// What happens in the network at a part of a cycle.
+/// A step on the way of a message.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 enum Step {
     /// A message leaves for an SM.

@@ -48,7 +48,7 @@ pub enum Payload {
     CopyDone(KernelIndex),
     /// A grid scheduler tells another one, through the hubs, that a kernel ended.
     Ended(Signal),
-    /// An SM to the network between the SMs of clusters, or from it.
+    /// A message between an SM and the network between the SMs of clusters.
     Peer(PeerPacket),
 }
 

@@ -267,7 +267,7 @@ impl Dispatch {
     /// Launches the next cluster, if there is one whose time has come and which has room.
     pub(super) fn bind_cluster(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let Some(mut clusters) = self.clusters.take() else { return };
-        let slot = streams.select(now, |_, slot| slot.cluster > 1);
+        let slot = streams.select(now, |_, slot| slot.has_clusters());
         let size = slot.and_then(|slot| streams.slot(slot)).map_or(0, |slot| slot.cluster as usize);
         let place = slot.and_then(|slot| clusters.choose(size, |sm| self.bound_where_cluster_fits(sm, slot, streams)));
         match slot.zip(place) {

@@ -44,6 +44,11 @@ impl KernelSlot {
         self.ctas - self.next + self.returned
     }
 
+    /// Whether whole clusters are left: a controller gives back single CTAs.
+    pub(super) fn has_clusters(&self) -> bool {
+        self.cluster > 1 && self.returned == 0 && self.ctas - self.next >= self.cluster
+    }
+
     /// Whether one of its CTAs may be bound at `now`.
     #[inline]
     pub(super) fn has_work(&self, now: Cycle) -> bool {

@@ -6,22 +6,18 @@
 use warpshard_base::{LinkId, SmId};
 use warpshard_protocol::{CtaLaunch, NO_CLUSTER, Outbox, Payload, PeerOp, PeerPacket};
 
-use super::core::MAX_WARPS;
-
 /// A CTA of a cluster, by its slot.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Member {
     cluster: u16,
     rank: u8,
-    /// How often the barrier of the cluster opened.
-    opened: u8,
-    /// Warps that have arrived since.
+    /// Warps that have arrived since the barrier of the cluster opened last.
     arrived: u64,
     /// The network knows that all have.
     said: bool,
 }
 
-const NOBODY: Member = Member { cluster: NO_CLUSTER, rank: 0, opened: 0, arrived: 0, said: false };
+const NOBODY: Member = Member { cluster: NO_CLUSTER, rank: 0, arrived: 0, said: false };
 
 /// The end of the network.
 #[derive(Debug, warpshard_state::State)]
@@ -29,15 +25,13 @@ pub(super) struct Peers {
     sm: SmId,
     link: LinkId,
     members: Box<[Member]>,
-    /// How often each warp arrived.
-    arrivals: Box<[u8; MAX_WARPS]>,
     /// What leaves in this cycle.
     leaving: Vec<PeerPacket>,
 }
 
 impl Peers {
     pub(super) fn new(sm: SmId, link: LinkId, slots: u32) -> Self {
-        Self { sm, link, members: vec![NOBODY; slots as usize].into(), arrivals: Box::new([0; MAX_WARPS]), leaving: Vec::new() }
+        Self { sm, link, members: vec![NOBODY; slots as usize].into(), leaving: Vec::new() }
     }
 
     /// A packet for a CTA of the cluster of the CTA in a slot, or a notice of that one.
@@ -46,10 +40,9 @@ impl Peers {
         PeerPacket { cluster, rank, from: self.sm, op, ..PeerPacket::default() }
     }
 
-    /// A CTA of a cluster of so many starts in a slot, with `warps`.
-    pub(super) fn started(&mut self, slot: usize, launch: &CtaLaunch, size: u32, warps: u64) {
+    /// A CTA starts in a slot; its cluster has `size` CTAs.
+    pub(super) fn started(&mut self, slot: usize, launch: &CtaLaunch, size: u32) {
         self.members[slot] = Member { cluster: launch.cluster, rank: launch.rank, ..NOBODY };
-        super::core::bits(warps).for_each(|warp| self.arrivals[warp] = 0);
         if launch.cluster != NO_CLUSTER {
             self.leaving.push(PeerPacket { amount: size, ..self.packet(slot as u8, PeerOp::Here) });
         }
@@ -68,7 +61,6 @@ impl Peers {
 
     /// A warp of the CTA in a slot, of which `running` have not exited, arrives at the barrier of its cluster.
     pub(super) fn arrive(&mut self, slot: u8, warp: usize, running: u64) {
-        self.arrivals[warp] = self.arrivals[warp].wrapping_add(1);
         self.members[usize::from(slot)].arrived |= 1 << warp;
         self.check(slot, running);
     }
@@ -85,14 +77,14 @@ impl Peers {
     /// Whether a warp of the CTA in a slot waits at the barrier of its cluster.
     pub(super) fn waits(&self, slot: u8, warp: usize) -> bool {
         let member = &self.members[usize::from(slot)];
-        member.cluster != NO_CLUSTER && member.arrived >> warp & 1 != 0 && self.arrivals[warp] != member.opened
+        member.cluster != NO_CLUSTER && member.arrived >> warp & 1 != 0
     }
 
     /// The barrier of a cluster opened; returns the slot of the CTA that was at it.
     pub(super) fn opened(&mut self, packet: &PeerPacket) -> Option<u8> {
         let slot = self.slot_of(packet)?;
         let member = &mut self.members[usize::from(slot)];
-        (member.opened, member.arrived, member.said) = (member.opened.wrapping_add(1), 0, false);
+        (member.arrived, member.said) = (0, false);
         Some(slot)
     }
 
@@ -114,7 +106,7 @@ impl Peers {
         self.leaving.push(PeerPacket { cluster, from: self.sm, ..packet });
     }
 
-    /// Sends what was decided in this cycle.
+    /// Sends the messages of this cycle.
     pub(super) fn flush(&mut self, now: warpshard_base::Cycle, out: &mut Outbox) {
         for packet in self.leaving.drain(..) {
             out.send(self.link, now, Payload::Peer(packet));

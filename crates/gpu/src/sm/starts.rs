@@ -237,7 +237,7 @@ impl CtaStage {
         core.counters.kernels[kernel.index()].ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
         if let Some(peers) = &mut core.peers {
-            peers.started(slot, &launch, info.cluster_ctas(), mask);
+            peers.started(slot, &launch, info.cluster_ctas());
         }
         core.counters.sm.ctas_started += 1;
         core.counters.kernels[kernel.index()].ctas_begun += 1;

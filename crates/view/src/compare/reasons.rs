@@ -18,7 +18,7 @@ const KERNELS: usize = 4;
 /// Counters of scheduler cycles, and others, that are given for each.
 const STALLS: usize = 2;
 const OTHERS: usize = 3;
-/// Counters below this share of the warp instructions move without an effect on the cycles.
+/// A counter below this share of the warp instructions does not explain a difference in cycles.
 const RARE: f64 = 0.01;
 
 /// Why the cycles of a kernel differ.

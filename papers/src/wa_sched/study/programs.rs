@@ -18,7 +18,7 @@ use super::{Grid, Kernel, Launch, library};
 
 /// The architecture of the programs' machine code: sm_70, as in all studies of programs.
 const ARCHITECTURE: u32 = 70;
-/// CTAs of a program whose work is taken as the grid's. A program executes CTAs in ascending order, so these are the first ones.
+/// The first CTAs of a program, whose work stands for that of the whole grid.
 const FIRST_CTAS: u32 = 4;
 /// Units in which registers of a thread are allocated, on all machines of the thesis.
 const REGISTERS: u32 = 4;

@@ -81,7 +81,7 @@ pub(super) struct Spans {
     /// Schedulers whose warps are stalled, and those that issue, or whose warps are held back or fetched; the others have no warps.
     stalled: u16,
     busy: u16,
-    /// The cycle up to which cycles are counted in which all of the SM is stalled.
+    /// `stalled_core_cycles` is counted up to this cycle.
     core_since: Cycle,
 }
 

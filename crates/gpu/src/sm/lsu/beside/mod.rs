@@ -106,6 +106,7 @@ impl Beside {
     /// Nobody of `warps` waits any more.
     pub(super) fn squash(&mut self, warps: u64) {
         self.barriers.squash(warps);
+        self.remote.squash(warps);
         self.passing.retain(|passing| !is_in(warps, passing.answer.warp));
         self.after_copies.retain(|arrival| !is_in(warps, arrival.warp));
         self.groups.retain(|group| warps >> group.warp & 1 == 0);

@@ -9,7 +9,7 @@ use warpshard_base::Cycle;
 use warpshard_protocol::{Outbox, PeerOp, PeerPacket};
 use warpshard_workload::{BarrierAccess, BarrierOp, MemInst, MemKind, NO_REGISTER};
 
-use super::super::super::core::Core;
+use super::super::super::core::{Core, NOBODY, is_in};
 use super::super::super::operands::IssuedInst;
 use super::super::{Entry, Lsu, SharedAnswer, Work};
 
@@ -61,7 +61,13 @@ impl Remote {
 
     /// Whether an instruction of `warps` is under way.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        self.under_way.iter().flatten().any(|one| warps >> one.answer.warp & 1 != 0)
+        self.under_way.iter().flatten().any(|one| is_in(warps, one.answer.warp))
+    }
+
+    /// The answers of `warps` are for nobody any more.
+    pub(super) fn squash(&mut self, warps: u64) {
+        let squashed = self.under_way.iter_mut().flatten().filter(|one| is_in(warps, one.answer.warp));
+        squashed.for_each(|one| one.answer = SharedAnswer { warp: NOBODY, dst: NO_REGISTER, atomic_lanes: 0, ..one.answer });
     }
 
     /// For reports of a standstill.
@@ -95,16 +101,13 @@ impl Lsu {
         let mut addresses = [0; 32];
         let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         let within = |address: u64| if address >= base { address - base } else { address };
-        let sectors = |address: u64| {
-            let first = within(address) / SECTOR;
-            first..=(within(address) + u64::from(mem.width.max(1)) - 1) / SECTOR
-        };
-        let mut asked: Vec<u64> = addresses[..count].iter().flat_map(|address| sectors(*address)).collect();
-        asked.sort_unstable();
-        asked.dedup();
+        // What a lane accesses is aligned, so that it lies in one sector.
+        let sectors = &mut addresses[..count];
+        sectors.iter_mut().for_each(|address| *address = within(*address) / SECTOR);
+        sectors.sort_unstable();
         beside.remote.entering.clear();
-        for sector in asked {
-            let rank = rank_of((sector * SECTOR) as u32);
+        for at in (0..count).filter(|at| *at == 0 || sectors[*at] != sectors[at - 1]) {
+            let rank = rank_of((sectors[at] * SECTOR) as u32);
             match beside.remote.entering.last_mut() {
                 _ if rank == own => {}
                 Some((last, sectors)) if *last == rank => *sectors += 1,
@@ -177,8 +180,10 @@ impl Lsu {
             *place = None;
         }
         if store {
-            core.stores_done(usize::from(answer.warp), generation, 1);
-        } else if left == 0 {
+            if answer.warp != NOBODY {
+                core.stores_done(usize::from(answer.warp), generation, 1);
+            }
+        } else if left == 0 && answer.warp != NOBODY {
             self.answer_shared(answer, core);
         }
         // The instruction in the unit may have waited for a place.
