@@ -1,5 +1,6 @@
 //! How fast programs execute functionally on one thread, in warp instructions per second: the project's own kernels, and a loop of
-//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given.
+//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given. Products of matrices come in
+//! floating-point operations per second, with all else that their programs do.
 //!
 //! `cargo bench --bench programs`. The budget of arithmetic is 50 ns per warp instruction.
 
@@ -58,5 +59,20 @@ fn programs(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, programs);
+/// Products by matrix units: of bfloats by warp groups, of halves by warps.
+fn products(criterion: &mut Criterion) {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/tensor");
+    let mut group = criterion.benchmark_group("products");
+    group.sample_size(10);
+    for (name, sizes) in [("wgmma_gemm", &[("m", 512), ("n", 512), ("k", 1024)][..]), ("hgemm", &[("n", 256), ("k", 512)])] {
+        let size = |wanted: &str| sizes.iter().find(|(name, _)| *name == wanted).map_or(sizes[0].1, |(_, size)| *size);
+        let settings: Vec<_> = sizes.iter().map(|(name, size): &(&str, u64)| ((*name).to_owned(), size.to_string())).collect();
+        let program = Program::load(&own.join(format!("{name}.toml")), None, &settings).unwrap();
+        group.throughput(Throughput::Elements(2 * size("m") * size("n") * size("k")));
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(program.execute(false).unwrap())));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, programs, products);
 criterion_main!(benches);

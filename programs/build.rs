@@ -11,7 +11,8 @@ fn main() {
 }
 
 fn write() -> std::io::Result<()> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
+    // Where cargo runs a build script; a path from the root of the disk would make it build all anew for a tree that shares this package by a link.
+    let root = PathBuf::from(".");
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.sort();

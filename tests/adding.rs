@@ -181,7 +181,7 @@ fn build_with_paper() -> PathBuf {
     }
     // The program's own binary would take the place of this tree's.
     tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\",\n    \"tests/embedding\","), "paper");
-    tree.apply("program/Cargo.toml", &Change::New(PROGRAM), "paper");
+    tree.0.insert("program/Cargo.toml".to_owned(), program().into_bytes());
     // As a member it takes what this tree's build made of the library, which a program outside of it builds anew (tests/embedding.sh).
     tree.take("tests/embedding/Cargo.toml");
     tree.take("tests/embedding/src");
@@ -239,14 +239,15 @@ fn the_program_lists_and_runs_what_a_new_paper_adds() {
     assert!(results.join("index.html").is_file());
 }
 
-const PROGRAM: &str = r#"[package]
-name = "warpshard-with-toy"
-version = "0.1.0"
-edition = "2024"
-
-[dependencies]
-warpshard = { path = ".." }
-"#;
+/// The manifest of a program with all that this tree's build has, so that the packages that know the features are shared, too.
+fn program() -> String {
+    let features = [("mpi", cfg!(feature = "mpi")), ("parquet", cfg!(feature = "parquet")), ("monitor", cfg!(feature = "monitor"))];
+    let features: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
+    format!(
+        "[package]\nname = \"warpshard-with-toy\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\nwarpshard = {{ path = \"..\", features = {features:?} }}\n"
+    )
+}
 
 /// Files of a tree, by path from its root.
 #[derive(Default)]

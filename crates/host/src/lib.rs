@@ -4,6 +4,7 @@
 //! * [`Slots`] are arrays indexed modulo their length, so that no index needs a bounds check.
 //! * [`positions()`] compares 24 bytes with one byte at once.
 //! * [`wide()`] does work over the lanes of a warp with the host's widest vectors.
+//! * [`largest_sums()`] and [`add_truncated()`] are the inner loops of products of matrices.
 //! * [`prefer_huge_pages()`] asks the operating system for a heap of huge pages.
 //!
 //! None of these has an effect on a simulated result. Each `unsafe` states why it is sound, and each module is tested against
@@ -12,11 +13,13 @@
 mod bytes;
 mod heap;
 mod prefetch;
+mod products;
 mod slots;
 mod wide;
 
 pub use bytes::positions;
 pub use heap::prefer_huge_pages;
 pub use prefetch::prefetch;
+pub use products::{add_truncated, largest_sums};
 pub use slots::Slots;
 pub use wide::{Task, wide};

@@ -28,7 +28,7 @@ pub fn wide<T: Task>(task: T) -> T::Output {
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn has_vectors() -> bool {
+pub(crate) fn has_vectors() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")
 }

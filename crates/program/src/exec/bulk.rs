@@ -47,7 +47,9 @@ pub(super) fn execute(
             let from = shared(0, 0);
             let size = map.size();
             let mut elements = Vec::new();
-            each(&map, corner, |number, address| elements.extend(address.map(|address| (number, address))));
+            each(&map, corner, |number, address, count| {
+                elements.extend((0..count).filter_map(|place| address.map(|address| (number + place, address + place * size))));
+            });
             for (number, address) in elements {
                 let place = swizzle(from + number * size, map.swizzle);
                 let value = memories.read(Space::Shared, place, size as usize, 0)?;
@@ -126,26 +128,42 @@ fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) ->
     Ok((0..16).filter(|rank| mask >> rank & 1 != 0).map(|rank| (within(to, rank), within(barrier, rank))).collect())
 }
 
-/// Calls `visit` for the elements of a box in order with their numbers and addresses; `None` for those outside of the tensor.
-fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>)) {
+/// Calls `visit` for the elements of a box in order: with the number of the first of some that lie one after the other, its address, and how many they
+/// are; `None` for those outside of the tensor.
+fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>, u64)) {
     let counts = map.counts();
-    let total: u64 = counts.iter().product();
+    let (first, row) = (i64::from(corner(0)), counts[0]);
+    let rows: u64 = counts[1..].iter().product();
     let mut at = [0; RANKS];
-    for number in 0..total {
-        let mut address = Some(map.address);
-        for (place, at) in at.iter().enumerate().take(map.rank) {
-            let index = i64::from(corner(place)) + (at * u64::from(map.steps[place])) as i64;
-            let stride = if place == 0 { map.size() } else { map.strides[place - 1] };
+    for number in (0..rows).map(|number| number * row) {
+        let mut start = Some(map.address);
+        for place in 1..map.rank {
+            let index = i64::from(corner(place)) + (at[place] * u64::from(map.steps[place])) as i64;
             let inside = index >= 0 && (index as u64) < map.sizes[place];
-            address = address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * stride));
+            start = start.filter(|_| inside).map(|start| start.wrapping_add(index as u64 * map.strides[place - 1]));
         }
-        visit(number, address);
-        for (place, count) in counts.iter().enumerate() {
-            at[place] += 1;
-            if at[place] < *count {
+        let address = |index: i64| start.map(|start| start.wrapping_add(index as u64 * map.size()));
+        let end = map.sizes[0] as i64;
+        if map.steps[0] == 1 {
+            // Before the tensor, in it, and behind it.
+            let bounds = [first, first.max(0), (first + row as i64).min(end), first + row as i64];
+            let bounds = [bounds[0], bounds[1].min(bounds[3]), bounds[2].max(bounds[1]).min(bounds[3]), bounds[3]];
+            for (part, from) in bounds[..3].iter().enumerate().filter(|(part, from)| bounds[part + 1] > **from) {
+                let inside = if part == 1 { address(*from) } else { None };
+                visit(number + (from - first) as u64, inside, (bounds[part + 1] - from) as u64);
+            }
+        } else {
+            for place in 0..row {
+                let index = first + (place * u64::from(map.steps[0])) as i64;
+                visit(number + place, if (0..end).contains(&index) { address(index) } else { None }, 1);
+            }
+        }
+        for (at, count) in at.iter_mut().zip(counts).skip(1) {
+            *at += 1;
+            if *at < count {
                 break;
             }
-            at[place] = 0;
+            *at = 0;
         }
     }
 }
@@ -164,12 +182,14 @@ fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memorie
     };
     // Elements that follow one another are read together.
     let mut runs: Vec<(u64, u64, u64)> = Vec::new();
-    each(map, corner, |number, address| match (address, runs.last_mut()) {
-        (Some(address), Some((first, from, count))) if *first + *count == number && *from + *count * size == address => *count += 1,
-        (Some(address), _) => runs.push((number, address, 1)),
+    each(map, corner, |number, address, count| match (address, runs.last_mut()) {
+        (Some(address), Some((first, from, so_far))) if *first + *so_far == number && *from + *so_far * size == address => *so_far += count,
+        (Some(address), _) => runs.push((number, address, count)),
         (None, _) => {
-            let at = (number * size) as usize;
-            bytes[at..at + size as usize].copy_from_slice(&nan.to_le_bytes()[..size as usize]);
+            let nan = &nan.to_le_bytes()[..size as usize];
+            bytes[(number * size) as usize..((number + count) * size) as usize]
+                .chunks_exact_mut(size as usize)
+                .for_each(|to| to.copy_from_slice(nan));
         }
     });
     for (first, from, count) in runs {

@@ -1,8 +1,10 @@
-//! Sums of matrix units for ordinary numbers, in a form that the host computes for eight columns at once.
+//! Sums of matrix units for ordinary numbers, in a form that the host computes for many columns at once.
 //!
 //! An element is a number of single precision beside its exponent. A product of two is exact in single precision, and so is its multiple by a power
-//! of two, which is then truncated to a whole number as the matrix unit truncates. What is not finite, very small or very large, sums of half precision
-//! and those of bytes are left to [`Sums`](super::tensor::Sums), whose results these are, bit for bit.
+//! of two, which is then truncated to a whole number as the matrix unit truncates. What is not finite, very small or very large, and sums of half
+//! precision are left to [`Sums`](super::tensor::Sums), whose results these are, bit for bit.
+
+use warpshard_base::{add_truncated, largest_sums};
 
 use super::super::isa::{Element, Rule};
 use super::tensor::COLUMNS;
@@ -20,37 +22,46 @@ pub(super) struct Plain<const ROWS: usize, const COLUMNS: usize> {
     ordinary: bool,
 }
 
+/// Whether elements of a type have a place in [`Plain`].
+pub(super) fn takes(element: Element) -> bool {
+    matches!(element, Element::Half | Element::Bfloat | Element::Tf32 | Element::E4m3 | Element::E5m2)
+}
+
 impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
-    pub(super) fn new() -> Self {
-        Self { values: [[0.0; COLUMNS]; ROWS], exponents: [[NONE; COLUMNS]; ROWS], ordinary: true }
-    }
-
-    /// Whether elements of a type have a place here.
-    pub(super) fn takes(element: Element) -> bool {
-        matches!(element, Element::Half | Element::Bfloat | Element::Tf32)
-    }
-
-    /// An element: part of a word.
-    #[inline]
-    pub(super) fn put(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
-        let half = word >> (16 * part as u32 % 32) & 0xffff;
-        let (value, exponent) = match element {
+    /// A matrix from its rows; each word has the bits of one element from bit 0 on.
+    #[inline(always)]
+    pub(super) fn of(words: &[[u32; COLUMNS]; ROWS], element: Element) -> Self {
+        let mut plain = Self { values: [[0.0; COLUMNS]; ROWS], exponents: [[NONE; COLUMNS]; ROWS], ordinary: true };
+        // Of bits that stand where single precision has its own, with the difference of the two biases in a factor, which is right for subnormal
+        // numbers, too.
+        let scaled = |magnitude: u32, up: u32, sign: u32| (f32::from_bits(magnitude) * f32::from_bits((127 + up) << 23)).to_bits() | sign;
+        match element {
             Element::Half => {
-                // The exponent's bias is changed by a product, which is right for subnormal numbers, too.
-                let magnitude = f32::from_bits((half & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
-                let field = (half >> 10 & 0x1f) as i16;
-                self.ordinary &= field != 0x1f;
-                (f32::from_bits(magnitude.to_bits() | (half & 0x8000) << 16), field.max(1) - 15)
+                plain.fill(words, -14, |word| (scaled((word & 0x7fff) << 13, 112, (word & 0x8000) << 16), word & 0x7c00 == 0x7c00))
             }
-            _ => {
-                let bits = if element == Element::Bfloat { half << 16 } else { word & 0xffff_e000 };
-                let field = (bits >> 23 & 0xff) as i16;
-                self.ordinary &= field != 0xff;
-                (f32::from_bits(bits), field.max(1) - 127)
+            Element::E4m3 => plain.fill(words, -6, |word| (scaled((word & 0x7f) << 20, 120, (word & 0x80) << 24), word & 0x7f == 0x7f)),
+            Element::E5m2 => plain.fill(words, -14, |word| (scaled((word & 0x7f) << 21, 112, (word & 0x80) << 24), word & 0x7c == 0x7c)),
+            Element::Bfloat => plain.fill(words, -126, |word| (word << 16, word & 0x7f80 == 0x7f80)),
+            _ => plain.fill(words, -126, |word| (word & 0xffff_e000, word & 0x7f80_0000 == 0x7f80_0000)),
+        }
+        plain
+    }
+
+    /// Converts all elements by `convert`: the bits of its value in single precision, and whether it has none. `least` is the exponent of subnormal
+    /// ones.
+    #[inline(always)]
+    fn fill(&mut self, words: &[[u32; COLUMNS]; ROWS], least: i32, convert: impl Fn(u32) -> (u32, bool)) {
+        let mut strange = false;
+        for (row, words) in words.iter().enumerate() {
+            for (column, word) in words.iter().enumerate() {
+                let (bits, none) = convert(*word);
+                strange |= none;
+                let exponent = ((bits >> 23 & 0xff) as i32 - 127).max(least);
+                self.values[row][column] = f32::from_bits(bits);
+                self.exponents[row][column] = if bits << 1 == 0 { NONE } else { exponent as i16 };
             }
-        };
-        self.values[row][column] = value;
-        self.exponents[row][column] = if value == 0.0 { NONE } else { exponent };
+        }
+        self.ordinary = !strange;
     }
 
     /// Turns the sign of all elements.
@@ -59,60 +70,56 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
     }
 }
 
-/// A number of less than 2^28 without its fraction, of which it has at most 24 bits with those before it. Rounding what is less by nearly a half to a
-/// whole number truncates, and the host does that for several numbers at once, which it does not for conversions to integers.
-#[inline]
-fn truncated(number: f32) -> f64 {
-    const NEARLY_HALF: f64 = 0.5 - 1.0 / 33_554_432.0;
-    /// 1.5 * 2^52: the last bit of a number of this size is 1.
-    const WHOLE: f64 = 6_755_399_441_055_744.0;
-    ((f64::from(number.abs()) - NEARLY_HALF + WHOLE) - WHOLE).copysign(f64::from(number))
-}
-
-/// Adds the products of a chunk, of part of a row of the first matrix and as many rows of the second, to sums of single precision; false where this is
-/// not possible, and nothing has changed.
-#[inline]
+/// Adds the products of a chunk, of part of the columns of the first matrix and as many rows of the second, to sums of single precision. Where that is not
+/// possible for a row, false is returned for it, and nothing has changed in it.
+#[inline(always)]
 pub(super) fn add<const N: usize, const K: usize>(
-    sums: &mut [u32; COLUMNS],
+    sums: &mut [[u32; COLUMNS]; N],
     rule: Rule,
-    (a, row): (&Plain<N, K>, usize),
-    b: &Plain<K, COLUMNS>,
-    chunk: std::ops::Range<usize>,
-) -> bool {
-    if !a.ordinary || !b.ordinary {
-        return false;
+    (a, b): (&Plain<N, K>, &Plain<K, COLUMNS>),
+    chunk: (usize, usize),
+) -> [bool; N] {
+    let mut done = [a.ordinary && b.ordinary; N];
+    if !done[0] {
+        return done;
     }
-    let (values, exponents) = (&a.values[row][chunk.clone()], &a.exponents[row][chunk.clone()]);
-    let (others, other_exponents) = (&b.values[chunk.clone()], &b.exponents[chunk]);
-    let mut most = sums.map(|bits| (bits >> 23 & 0xff) as i16 - 127);
-    for (exponent, others) in exponents.iter().zip(other_exponents) {
-        for column in 0..COLUMNS {
-            most[column] = most[column].max(exponent + others[column]);
-        }
+    let mut most = [[0; COLUMNS]; N];
+    for (most, bits) in most.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+        *most = if bits << 1 == 0 { NONE } else { (bits >> 23 & 0xff) as i16 - 127 };
     }
-    if !most.iter().all(|exponent| RANGE.contains(exponent)) {
-        return false;
-    }
+    largest_sums(&mut most, &a.exponents, &b.exponents, chunk);
     let fraction = i16::from(rule.fraction);
-    // Units of the last bit that is kept, and back.
-    let scale = most.map(|most| f32::from_bits(((fraction - most + 127) as u32) << 23));
-    let back = most.map(|most| f64::from_bits(((most - fraction + 1023) as u64) << 52));
-    let mut total = [0.0_f64; COLUMNS];
-    for column in 0..COLUMNS {
-        // Not put in its place, since a sum of zeros is positive.
-        total[column] += truncated(f32::from_bits(sums[column]) * scale[column]);
+    // Units of the last bit that is kept.
+    let mut scale = [[0.0; COLUMNS]; N];
+    for (scale, most) in scale.as_flattened_mut().iter_mut().zip(most.as_flattened_mut()) {
+        // Where all products and the sum are zeros, any scale does.
+        *most = if *most < NONE / 2 { 0 } else { *most };
+        *scale = f32::from_bits((i32::from(fraction - *most + 127) as u32) << 23);
     }
-    for (value, others) in values.iter().zip(others) {
+    for (done, most) in done.iter_mut().zip(&most) {
+        *done = most.iter().fold(true, |all, exponent| all & RANGE.contains(exponent));
+    }
+    // A product is less than 2^(fraction + 2), so that the halves of a chunk fit into a word each.
+    let mut totals = [[[0; COLUMNS]; N]; 2];
+    let half = (chunk.0 + chunk.1).div_ceil(2);
+    add_truncated(&mut totals[0], &a.values, &b.values, &scale, (chunk.0, half));
+    add_truncated(&mut totals[1], &a.values, &b.values, &scale, (half, chunk.1));
+    // Sums of bytes keep 13 bits of fraction.
+    let kept = if fraction < 23 { !0x3ff } else { u32::MAX };
+    for row in 0..N {
+        if !done[row] {
+            continue;
+        }
         for column in 0..COLUMNS {
-            total[column] += truncated(value * others[column] * scale[column]);
+            let sum = (f32::from_bits(sums[row][column]) * scale[row][column]).trunc();
+            let back = f64::from_bits(((i32::from(most[row][column] - fraction) + 1023) as u64) << 52);
+            // Without the bits that single precision has no room for; a zero is positive, also one that is made here.
+            let exact = (f64::from(sum) + f64::from(totals[0][row][column]) + f64::from(totals[1][row][column])) * back;
+            let bits = (f64::from_bits(exact.to_bits() & !((1 << 29) - 1)) as f32).to_bits() & kept;
+            sums[row][column] = if bits << 1 == 0 { 0 } else { bits };
         }
     }
-    for column in 0..COLUMNS {
-        // Without the bits that single precision has no room for; a zero is positive.
-        let exact = (total[column] * back[column]).to_bits() & !((1 << 29) - 1);
-        sums[column] = (f64::from_bits(exact) as f32).to_bits();
-    }
-    true
+    done
 }
 
 #[cfg(test)]
@@ -127,10 +134,9 @@ mod tests {
         let mut random = Rng::keyed(5, &[]);
         let (mut done, mut left) = (0, 0);
         for round in 0..4000 {
-            let element = [Element::Half, Element::Bfloat, Element::Tf32][round % 3];
-            let rule = [Rule::of(80), Rule::of(90), Rule::VOLTA][round / 3 % 3];
-            let (mut a, mut b) = (Plain::<1, 16>::new(), Plain::<16, COLUMNS>::new());
-            let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+            let element = [Element::Half, Element::Bfloat, Element::Tf32, Element::E4m3, Element::E5m2][round % 5];
+            let bytes = matches!(element, Element::E4m3 | Element::E5m2);
+            let rule = if bytes { Rule::of_groups(true) } else { [Rule::of(80), Rule::of(90), Rule::VOLTA][round / 5 % 3] };
             // Some rounds with all bit patterns, else numbers of similar size, with some zeros.
             let mut word = |wide: bool| {
                 let bits = random.next_u64() as u32;
@@ -138,29 +144,37 @@ mod tests {
                 match (wide, bits >> 20 & 15) {
                     (true, _) => bits,
                     (false, 0) => 0,
+                    (false, _) if bytes => bits & 0xbf,
                     _ => near,
                 }
             };
-            let wide = round % 7 == 0;
+            // Every eighth row is one of zeros.
+            let (wide, zeros) = (round % 7 == 0, round % 8 == 3);
+            let words: [[u32; 16]; 1] = [std::array::from_fn(|_| if zeros { 0 } else { word(wide) })];
+            let others: [[u32; COLUMNS]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| word(wide)));
+            let (a, b) = (Plain::of(&words, element), Plain::of(&others, element));
+            let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
             for k in 0..16 {
-                let w = word(wide);
-                a.put(0, k, (element, w, 0));
-                first.put(0, k, (element, w, 0));
-                for column in 0..COLUMNS {
-                    let w = word(wide);
-                    b.put(k, column, (element, w, 0));
-                    second.put(k, column, (element, w, 0));
-                }
+                first.put(0, k, (element, words[0][k], 0));
+                (0..COLUMNS).for_each(|column| second.put(k, column, (element, others[k][column], 0)));
             }
-            let start = std::array::from_fn(|_| if wide { word(true) } else { word(false) & 0xc0ff_ffff });
-            let (mut bits, mut sums) = (start, Sums { bits: start, half: false });
-            let k = usize::from(rule.bytes) / 2;
-            if add(&mut bits, rule, (&a, 0), &b, 0..k) {
+            let start = std::array::from_fn(|_| {
+                if zeros {
+                    0
+                } else if wide {
+                    random.next_u64() as u32
+                } else {
+                    random.next_u64() as u32 & 0x80ff_ffff | 0x3f00_0000
+                }
+            });
+            let (mut bits, mut sums) = ([start], Sums { bits: start, half: false });
+            let k = (usize::from(rule.bytes) / 2).min(16);
+            if add(&mut bits, rule, (&a, &b), (0, k))[0] {
                 sums.add(rule, (&first, 0), &second, 0..k);
-                assert_eq!(bits, sums.bits, "round {round}");
+                assert_eq!(bits, [sums.bits], "round {round}");
                 done += 1;
             } else {
-                assert_eq!(bits, start);
+                assert_eq!(bits, [start]);
                 left += 1;
             }
         }

@@ -5,11 +5,13 @@
 //! bytes are exchanged by the bits of the address above (swizzled). A warp computes its rows when it executes the instruction; sums are made
 //! by the [`Rule`] of Hopper's matrix unit, bit for bit.
 
+use warpshard_base::{Task, wide};
+
 use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
 use super::cta::Trouble;
 use super::lanes::{Lanes, Row};
 use super::plain::{self, Plain};
-use super::tensor::{COLUMNS, Split, Sums, of_sum, per_register};
+use super::tensor::{COLUMNS, Split, Sums, per_register};
 
 /// Rows of a warp.
 const ROWS: usize = 16;
@@ -64,10 +66,6 @@ impl Matrix {
     /// once.
     fn each(&self, shared: &[u8], (first, rows): (usize, usize), k: usize, mut put: impl FnMut(usize, usize, u32)) -> Result<(), Trouble> {
         let size = self.size as usize;
-        let word = |bytes: &[u8], i: usize| match size {
-            2 => u32::from(bytes[2 * i]) | u32::from(bytes[2 * i + 1]) << 8,
-            _ => bytes[size * i..size * (i + 1)].iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
-        };
         let piece = |row: usize, k: usize, bytes: usize| {
             let address = self.address(row as u64, k as u64);
             let beyond = || Trouble::OutsideOwn { space: Space::Shared, address, size: shared.len() };
@@ -77,20 +75,28 @@ impl Matrix {
             let group = (16 / size).min(8);
             for k in 0..k {
                 for row in (0..rows).step_by(group) {
-                    let bytes = piece(first + row, k, group * size)?;
-                    (0..group).for_each(|i| put(row + i, k, word(bytes, i)));
+                    words(piece(first + row, k, group * size)?, size, |i, word| put(row + i, k, word));
                 }
             }
         } else {
             for row in 0..rows {
                 for start in (0..k).step_by(16 / size) {
                     let count = (16 / size).min(k - start);
-                    let bytes = piece(first + row, start, count * size)?;
-                    (0..count).for_each(|i| put(row, start + i, word(bytes, i)));
+                    words(piece(first + row, start, count * size)?, size, |i, word| put(row, start + i, word));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Calls `put(number, bits)` for the elements of 1, 2 or 4 bytes of a piece of memory.
+#[inline(always)]
+fn words(piece: &[u8], size: usize, mut put: impl FnMut(usize, u32)) {
+    match size {
+        1 => piece.iter().enumerate().for_each(|(i, byte)| put(i, u32::from(*byte))),
+        2 => piece.as_chunks().0.iter().enumerate().for_each(|(i, bytes)| put(i, u32::from(u16::from_le_bytes(*bytes)))),
+        _ => piece.as_chunks().0.iter().enumerate().for_each(|(i, bytes)| put(i, u32::from_le_bytes(*bytes))),
     }
 }
 
@@ -141,72 +147,127 @@ pub(super) fn execute(
         }
     }
     let adds = lanes.predicate(inst.conditions[0]) & mask != 0;
-    let blocks = usize::from(product.n) / COLUMNS;
     let integers = matches!(product.a, Element::Integer(..));
-    let rule = Rule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
-    let turned = product.negated[0] != product.negated[1];
-    let ordinary = !product.half && Plain::<1, 1>::takes(product.a) && Plain::<1, 1>::takes(product.b);
-    let mut plain = Plain::<ROWS, MOST_K>::new();
-    // With exponents apart, where sums need them.
-    let mut split: Option<Split<ROWS, MOST_K>> = None;
-    if ordinary {
-        for (row, a) in a.iter().enumerate() {
-            for (k, word) in a.iter().enumerate().take(k) {
-                plain.put(row, k, (product.a, *word, 0));
-            }
-        }
-        if turned {
-            plain.negate();
-        }
-    }
-    for block in 0..blocks {
+    let floats = Floats::of(product, &a, k);
+    let registers = if product.half { 2 } else { 4 };
+    for block in 0..usize::from(product.n) / COLUMNS {
         let mut b = [[0; COLUMNS]; MOST_K];
         second.each(shared, (COLUMNS * block, COLUMNS), k, |column, k, word| b[k][column] = word)?;
-        let mut sums = [Sums { bits: [0; COLUMNS], half: product.half }; ROWS];
-        let per = if product.half { 2 } else { 1 };
-        let row = |i: usize| (4 / per * block + i / per) as u16;
-        for lane in (0..32).filter(|_| adds) {
-            for i in 0..4 {
-                let (at, column) = of_sum(i, lane);
-                let word = lanes.row(pool, inst.src[2].row + row(i))[lane];
-                sums[at].bits[column] = if product.half { word >> (16 * (i % 2)) & 0xffff } else { word };
-            }
+        let mut sums = [[0; COLUMNS]; ROWS];
+        let register = |i: usize| (registers * block + i % registers) as u16;
+        if adds {
+            take(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + register(i))), product.half, &mut sums);
         }
         if integers {
             for (sums, a) in sums.iter_mut().zip(&a) {
-                for (column, sum) in sums.bits.iter_mut().enumerate() {
+                for (column, sum) in sums.iter_mut().enumerate() {
                     *sum = whole(product, &a[..k], *sum, |k| b[k][column]);
                 }
             }
         } else {
-            let mut plain_b = Plain::<MOST_K, COLUMNS>::new();
-            if ordinary {
-                for (k, b) in b.iter().enumerate().take(k) {
-                    for (column, word) in b.iter().enumerate() {
-                        plain_b.put(k, column, (product.b, *word, 0));
-                    }
-                }
-            }
-            let mut other: Option<Split<MOST_K, COLUMNS>> = None;
-            for (row, sums) in sums.iter_mut().enumerate() {
-                if ordinary && plain::add(&mut sums.bits, rule, (&plain, row), &plain_b, 0..k) {
-                    continue;
-                }
-                let split = split.get_or_insert_with(|| apart(&a, k, product.a, turned));
-                let other = other.get_or_insert_with(|| apart(&b, k, product.b, false));
-                sums.add(rule, (split, row), other, 0..k);
-            }
+            floats.add(&mut sums, &b);
         }
-        let value = |i: usize, lane: usize| {
-            let (at, column) = of_sum(i, lane);
-            sums[at].bits[column]
-        };
-        for i in (0..4).step_by(per) {
-            let out = std::array::from_fn(|lane| if product.half { value(i, lane) | value(i + 1, lane) << 16 } else { value(i, lane) });
-            lanes.set(inst.dst + row(i), mask, &out);
+        for (i, out) in give(&sums, product.half).iter().enumerate().take(registers) {
+            lanes.set(inst.dst + register(i), mask, out);
         }
     }
     Ok(())
+}
+
+/// Puts the registers of eight columns in their places among the sums; those of half precision are two, each with two sums of a lane.
+fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; ROWS]) {
+    let (upper, lower) = sums.split_at_mut(ROWS / 2);
+    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
+        for (half_of, rows) in [&mut *upper, &mut *lower].into_iter().enumerate() {
+            let row = &mut rows[lane / 4];
+            (row[place], row[place + 1]) = match half {
+                true => (words[half_of][lane] & 0xffff, words[half_of][lane] >> 16),
+                false => (words[2 * half_of][lane], words[2 * half_of + 1][lane]),
+            };
+        }
+    }
+}
+
+/// The registers of eight columns; the last two are nothing with sums of half precision.
+fn give(sums: &[[u32; COLUMNS]; ROWS], half: bool) -> [Row; 4] {
+    let mut out = [[0; 32]; 4];
+    let (upper, lower) = sums.split_at(ROWS / 2);
+    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
+        for (half_of, rows) in [upper, lower].into_iter().enumerate() {
+            let row = &rows[lane / 4];
+            match half {
+                true => out[half_of][lane] = row[place] | row[place + 1] << 16,
+                false => (out[2 * half_of][lane], out[2 * half_of + 1][lane]) = (row[place], row[place + 1]),
+            }
+        }
+    }
+    out
+}
+
+/// The rows of the first matrix that a warp has, as numbers, and how they are multiplied.
+struct Floats<'a> {
+    product: GroupProduct,
+    rule: Rule,
+    /// The first matrix as it lies, `k` elements a row.
+    words: &'a [[u32; MOST_K]; ROWS],
+    k: usize,
+    /// The sign of products.
+    turned: bool,
+    plain: Option<Plain<ROWS, MOST_K>>,
+}
+
+impl<'a> Floats<'a> {
+    fn of(product: GroupProduct, words: &'a [[u32; MOST_K]; ROWS], k: usize) -> Self {
+        let rule = Rule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
+        let turned = product.negated[0] != product.negated[1];
+        let plain = (!product.half && plain::takes(product.a) && plain::takes(product.b)).then(|| {
+            let mut plain = Plain::of(words, product.a);
+            if turned {
+                plain.negate();
+            }
+            plain
+        });
+        Self { product, rule, words, k, turned, plain }
+    }
+
+    /// Adds the products with eight columns of the second matrix to the sums.
+    fn add(&self, sums: &mut [[u32; COLUMNS]; ROWS], b: &[[u32; COLUMNS]; MOST_K]) {
+        // Of each row, whether it is done.
+        let done = match &self.plain {
+            Some(a) => wide(Block { a, rule: self.rule, k: self.k, b, element: self.product.b, sums }),
+            None => [false; ROWS],
+        };
+        if done == [true; ROWS] {
+            return;
+        }
+        let split = apart(self.words, self.k, self.product.a, self.turned);
+        let other = apart(b, self.k, self.product.b, false);
+        for (row, bits) in sums.iter_mut().enumerate().filter(|(row, _)| !done[*row]) {
+            let mut sums = Sums { bits: *bits, half: self.product.half };
+            sums.add(self.rule, (&split, row), &other, 0..self.k);
+            *bits = sums.bits;
+        }
+    }
+}
+
+/// A product with eight columns of the second matrix, as far as its numbers are ordinary.
+struct Block<'a> {
+    a: &'a Plain<ROWS, MOST_K>,
+    rule: Rule,
+    k: usize,
+    b: &'a [[u32; COLUMNS]; MOST_K],
+    element: Element,
+    sums: &'a mut [[u32; COLUMNS]; ROWS],
+}
+
+impl Task for Block<'_> {
+    /// Of each row, whether it is done.
+    type Output = [bool; ROWS];
+
+    #[inline(always)]
+    fn run(self) -> [bool; ROWS] {
+        plain::add(self.sums, self.rule, (self.a, &Plain::of(self.b, self.element)), (0, self.k))
+    }
 }
 
 /// The elements with exponents apart, of the first matrix in rows, of the second in columns; `turned` for the other sign.

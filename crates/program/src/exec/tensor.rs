@@ -4,6 +4,10 @@
 //! precision on; here they are made by the [`Rule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order
 //! of k.
 
+use std::ops::Range;
+
+use warpshard_base::{Task, wide};
+
 use super::super::isa::{Element, Inst, Op, Round, Rule, Tensor};
 use super::half;
 use super::lanes::{Lanes, Row};
@@ -171,7 +175,7 @@ impl Sums {
         rule: Rule,
         a: (&Split<N, K>, usize),
         b: &Split<K, COLUMNS>,
-        chunk: std::ops::Range<usize>,
+        chunk: Range<usize>,
     ) {
         let (a, row) = a;
         let zero = i32::from(rule.zeros[usize::from(!self.half)]);
@@ -274,20 +278,21 @@ fn single_of(sum: i64, exponent: i32) -> u32 {
 }
 
 fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    let (mut a, mut b) = (Plain::<MOST_ROWS, 16>::new(), Plain::<16, COLUMNS>::new());
     // Elements with exponents apart, where sums need them.
     let mut apart: Option<(Split<MOST_ROWS, 16>, Split<16, COLUMNS>)> = None;
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
-    let plain = !tensor.half && Plain::<1, 1>::takes(tensor.a) && Plain::<1, 1>::takes(tensor.b);
-    if plain {
-        of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
-        of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
-    }
-    let mut sums = [Sums { bits: [0; COLUMNS], half: tensor.half }; MOST_ROWS];
+    let plain = (!tensor.half && plain::takes(tensor.a) && plain::takes(tensor.b)).then(|| {
+        let (mut a, mut b) = ([[0; 16]; MOST_ROWS], [[0; COLUMNS]; 16]);
+        let bits = |element: Element, word: u32, part: usize| word >> (32 / per_register(element) * part);
+        of_first(tensor, |row, k, register, part, lane| a[row][k] = bits(tensor.a, word(0, register, lane), part));
+        of_second(tensor, |k, column, register, part, lane| b[k][column] = bits(tensor.b, word(1, register, lane), part));
+        wide(Matrices { a: &a, b: &b, tensor })
+    });
+    let mut sums = [[0; COLUMNS]; MOST_ROWS];
     for lane in 0..32 {
         for i in 0..4 {
             let (row, column) = of_sum(i, lane);
-            sums[row].bits[column] = match tensor.half {
+            sums[row][column] = match tensor.half {
                 true => word(2, i / 2, lane) >> (16 * (i % 2)) & 0xffff,
                 false => word(2, i, lane),
             };
@@ -295,24 +300,30 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     }
     let k = usize::from(tensor.k);
     let chunk = usize::from(tensor.rule.bytes) * per_register(tensor.a) / 4;
-    for (row, sums) in sums.iter_mut().enumerate() {
-        for start in (0..k).step_by(chunk) {
-            let chunk = start..(start + chunk).min(k);
-            if plain && plain::add(&mut sums.bits, tensor.rule, (&a, row), &b, chunk.clone()) {
-                continue;
-            }
-            let (a, b) = apart.get_or_insert_with(|| {
-                let (mut a, mut b) = (Split::new(), Split::new());
-                of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
-                of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
-                (a, b)
-            });
-            sums.add(tensor.rule, (a, row), b, chunk);
+    for start in (0..k).step_by(chunk) {
+        let chunk = start..(start + chunk).min(k);
+        let done = match &plain {
+            Some((a, b)) => wide(Chunk { sums: &mut sums, rule: tensor.rule, a, b, chunk: chunk.clone() }),
+            None => [false; MOST_ROWS],
+        };
+        if done == [true; MOST_ROWS] {
+            continue;
+        }
+        let (a, b) = apart.get_or_insert_with(|| {
+            let (mut a, mut b) = (Split::new(), Split::new());
+            of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
+            of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+            (a, b)
+        });
+        for (row, bits) in sums.iter_mut().enumerate().filter(|(row, _)| !done[*row]) {
+            let mut sums = Sums { bits: *bits, half: tensor.half };
+            sums.add(tensor.rule, (a, row), b, chunk.clone());
+            *bits = sums.bits;
         }
     }
     let value = |i: usize, lane: usize| {
         let (row, column) = of_sum(i, lane);
-        sums[row].bits[column]
+        sums[row][column]
     };
     if tensor.half {
         for register in 0..2 {
@@ -324,6 +335,41 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
             let out = std::array::from_fn(|lane| value(i, lane));
             lanes.set(inst.dst + i as u16, mask, &out);
         }
+    }
+}
+
+/// Two matrices that become numbers for [`plain::add`].
+struct Matrices<'a> {
+    a: &'a [[u32; 16]; MOST_ROWS],
+    b: &'a [[u32; COLUMNS]; 16],
+    tensor: Tensor,
+}
+
+impl Task for Matrices<'_> {
+    type Output = (Plain<MOST_ROWS, 16>, Plain<16, COLUMNS>);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        (Plain::of(self.a, self.tensor.a), Plain::of(self.b, self.tensor.b))
+    }
+}
+
+/// A chunk of a product, as far as its numbers are ordinary.
+struct Chunk<'a> {
+    sums: &'a mut [[u32; COLUMNS]; MOST_ROWS],
+    rule: Rule,
+    a: &'a Plain<MOST_ROWS, 16>,
+    b: &'a Plain<16, COLUMNS>,
+    chunk: Range<usize>,
+}
+
+impl Task for Chunk<'_> {
+    /// Of each row, whether it is done.
+    type Output = [bool; MOST_ROWS];
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        plain::add(self.sums, self.rule, (self.a, self.b), (self.chunk.start, self.chunk.end))
     }
 }
 
