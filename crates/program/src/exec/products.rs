@@ -11,7 +11,7 @@ use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
 use super::cta::Trouble;
 use super::lanes::{Lanes, Row};
 use super::plain::{self, Plain};
-use super::tensor::{COLUMNS, Split, Sums, per_register};
+use super::tensor::{COLUMNS, Split, Sums, give, per_register, take};
 
 /// Rows of a warp.
 const ROWS: usize = 16;
@@ -172,36 +172,6 @@ pub(super) fn execute(
         }
     }
     Ok(())
-}
-
-/// Puts the registers of eight columns in their places among the sums; those of half precision are two, each with two sums of a lane.
-fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; ROWS]) {
-    let (upper, lower) = sums.split_at_mut(ROWS / 2);
-    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
-        for (half_of, rows) in [&mut *upper, &mut *lower].into_iter().enumerate() {
-            let row = &mut rows[lane / 4];
-            (row[place], row[place + 1]) = match half {
-                true => (words[half_of][lane] & 0xffff, words[half_of][lane] >> 16),
-                false => (words[2 * half_of][lane], words[2 * half_of + 1][lane]),
-            };
-        }
-    }
-}
-
-/// The registers of eight columns; the last two are nothing with sums of half precision.
-fn give(sums: &[[u32; COLUMNS]; ROWS], half: bool) -> [Row; 4] {
-    let mut out = [[0; 32]; 4];
-    let (upper, lower) = sums.split_at(ROWS / 2);
-    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
-        for (half_of, rows) in [upper, lower].into_iter().enumerate() {
-            let row = &rows[lane / 4];
-            match half {
-                true => out[half_of][lane] = row[place] | row[place + 1] << 16,
-                false => (out[2 * half_of][lane], out[2 * half_of + 1][lane]) = (row[place], row[place + 1]),
-            }
-        }
-    }
-    out
 }
 
 /// The rows of the first matrix that a warp has, as numbers, and how they are multiplied.

@@ -62,6 +62,16 @@ fn of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usiz
     }
 }
 
+/// Calls `put(line, place, bits)` for the `per` elements of each lane of a register: lanes fill eight lines of a matrix, four lanes each.
+#[inline(always)]
+fn parts(words: &Row, per: usize, mut put: impl FnMut(usize, usize, u32)) {
+    for (lane, word) in words.iter().enumerate() {
+        for part in 0..per {
+            put(lane / 4, lane % 4 * per + part, word >> (32 / per * part));
+        }
+    }
+}
+
 /// Calls `put(k, column, register, part, lane)` for all elements of the second matrix.
 fn of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usize)) {
     let per = per_register(tensor.b);
@@ -283,21 +293,23 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
     let plain = (!tensor.half && plain::takes(tensor.a) && plain::takes(tensor.b)).then(|| {
         let (mut a, mut b) = ([[0; 16]; MOST_ROWS], [[0; COLUMNS]; 16]);
-        let bits = |element: Element, word: u32, part: usize| word >> (32 / per_register(element) * part);
-        of_first(tensor, |row, k, register, part, lane| a[row][k] = bits(tensor.a, word(0, register, lane), part));
-        of_second(tensor, |k, column, register, part, lane| b[k][column] = bits(tensor.b, word(1, register, lane), part));
+        // As `of_first` and `of_second` do, a register at a time.
+        let (per, blocks) = (per_register(tensor.a), usize::from(tensor.m) / 8);
+        for register in 0..blocks * usize::from(tensor.k) / (4 * per) {
+            let words = lanes.row(pool, inst.src[0].row + register as u16);
+            let (row, k) = (8 * (register % blocks), register / blocks * 4 * per);
+            parts(words, per, |line, place, word| a[(row + line) % MOST_ROWS][(k + place) % 16] = word);
+        }
+        let per = per_register(tensor.b);
+        for register in 0..usize::from(tensor.k) / (4 * per) {
+            let words = lanes.row(pool, inst.src[1].row + register as u16);
+            parts(words, per, |line, place, word| b[(4 * per * register + place) % 16][line] = word);
+        }
         wide(Matrices { a: &a, b: &b, tensor })
     });
     let mut sums = [[0; COLUMNS]; MOST_ROWS];
-    for lane in 0..32 {
-        for i in 0..4 {
-            let (row, column) = of_sum(i, lane);
-            sums[row][column] = match tensor.half {
-                true => word(2, i / 2, lane) >> (16 * (i % 2)) & 0xffff,
-                false => word(2, i, lane),
-            };
-        }
-    }
+    let registers = if tensor.half { 2 } else { 4 };
+    take(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + (i % registers) as u16)), tensor.half, &mut sums);
     let k = usize::from(tensor.k);
     let chunk = usize::from(tensor.rule.bytes) * per_register(tensor.a) / 4;
     for start in (0..k).step_by(chunk) {
@@ -321,21 +333,39 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
             *bits = sums.bits;
         }
     }
-    let value = |i: usize, lane: usize| {
-        let (row, column) = of_sum(i, lane);
-        sums[row][column]
-    };
-    if tensor.half {
-        for register in 0..2 {
-            let out = std::array::from_fn(|lane| value(2 * register, lane) | value(2 * register + 1, lane) << 16);
-            lanes.set(inst.dst + register as u16, mask, &out);
-        }
-    } else {
-        for i in 0..4 {
-            let out = std::array::from_fn(|lane| value(i, lane));
-            lanes.set(inst.dst + i as u16, mask, &out);
+    for (i, out) in give(&sums, tensor.half).iter().enumerate().take(registers) {
+        lanes.set(inst.dst + i as u16, mask, out);
+    }
+}
+
+/// Puts the registers of eight columns in their places among the sums; those of half precision are two, each with two sums of a lane.
+pub(super) fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MOST_ROWS]) {
+    let (upper, lower) = sums.split_at_mut(MOST_ROWS / 2);
+    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
+        for (half_of, rows) in [&mut *upper, &mut *lower].into_iter().enumerate() {
+            let row = &mut rows[lane / 4];
+            (row[place], row[place + 1]) = match half {
+                true => (words[half_of][lane] & 0xffff, words[half_of][lane] >> 16),
+                false => (words[2 * half_of][lane], words[2 * half_of + 1][lane]),
+            };
         }
     }
+}
+
+/// The registers of eight columns; the last two are nothing with sums of half precision.
+pub(super) fn give(sums: &[[u32; COLUMNS]; MOST_ROWS], half: bool) -> [Row; 4] {
+    let mut out = [[0; 32]; 4];
+    let (upper, lower) = sums.split_at(MOST_ROWS / 2);
+    for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
+        for (half_of, rows) in [upper, lower].into_iter().enumerate() {
+            let row = &rows[lane / 4];
+            match half {
+                true => out[half_of][lane] = row[place] | row[place + 1] << 16,
+                false => (out[2 * half_of][lane], out[2 * half_of + 1][lane]) = (row[place], row[place + 1]),
+            }
+        }
+    }
+    out
 }
 
 /// Two matrices that become numbers for [`plain::add`].
