@@ -390,7 +390,7 @@ impl Device {
             host: self.host.clone(),
             outputs: Vec::new(),
         };
-        run::workload(&Arc::new(program))
+        run::workload(&Arc::new(program), false)
     }
 }
 

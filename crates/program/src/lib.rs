@@ -25,6 +25,7 @@ mod record;
 mod report;
 mod run;
 mod schema;
+mod stage;
 mod statics;
 mod summary;
 mod tensor_map;
@@ -205,7 +206,16 @@ impl Program {
     /// # Errors
     /// When the timing model does not know the architecture, or memory cannot be made.
     pub fn workload(self: &Arc<Self>) -> Result<Workload, ProgramError> {
-        run::workload(self)
+        run::workload(self, false)
+    }
+
+    /// As [`Program::workload`], with a thread that executes CTAs before a run asks for them: for runs that have cores to spare. What a run results in is
+    /// the same.
+    ///
+    /// # Errors
+    /// Those of [`Program::workload`].
+    pub fn workload_ahead(self: &Arc<Self>) -> Result<Workload, ProgramError> {
+        run::workload(self, true)
     }
 
     /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is

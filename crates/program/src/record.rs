@@ -16,7 +16,7 @@ use super::run::workload;
 /// # Errors
 /// Those of the file system, and of the program with its message.
 pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> {
-    let workload = workload(program).map_err(io::Error::other)?;
+    let workload = workload(program, false).map_err(io::Error::other)?;
     if workload.kernels.iter().any(|kernel| kernel.info.copy.is_some()) {
         return Err(io::Error::other(format!("{} copies between GPUs, which traces cannot say", program.file.display())));
     }

@@ -1,13 +1,11 @@
 //! Executes a program's launches in order, as far as somebody asks.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use warpshard_base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
+use warpshard_base::{Addr, AppId, KernelIndex};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Code, Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
+use warpshard_workload::{Command, Kernel, KernelInfo, WarpStream, Workload};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
@@ -15,10 +13,11 @@ use super::isa::Inst;
 use super::memory::Memory;
 use super::report::{describe, source};
 use super::schema::Contents;
+use super::stage::{Source, Stage};
 use super::{Launch, Program};
 
 /// A CTA that was executed: the number of its launch, its index, and a stream per warp.
-type Step = (usize, u32, Box<[WarpStream]>);
+pub(super) type Step = (usize, u32, Box<[WarpStream]>);
 
 /// A program that executes: device memory, and how far it is.
 pub(super) struct Runner {
@@ -101,6 +100,33 @@ impl Runner {
         (printed.text, printed.left_out)
     }
 
+    /// The launch and CTA that come next; a launch behind the last one when all are done.
+    pub(super) fn position(&self) -> (usize, u32) {
+        (self.launch, self.cta)
+    }
+
+    /// Appends how far it is to a checkpoint.
+    pub(super) fn save(&self, to: &mut Writer) {
+        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
+        (*launch, *cta, *stepped).save(to);
+        memory.save(to);
+        executor.save(to);
+        together.save(to);
+        tallies.save(to);
+        unwritten.save(to);
+    }
+
+    /// Goes on where the one was that saved this.
+    pub(super) fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
+        (*launch, *cta, *stepped) = State::read(from)?;
+        memory.load(from)?;
+        executor.load(from)?;
+        together.load(from)?;
+        tallies.load(from)?;
+        unwritten.load(from)
+    }
+
     /// Executes the next CTA; `None` when all launches are done.
     pub(super) fn next(&mut self, record: bool) -> Result<Option<Step>, ProgramError> {
         let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
@@ -144,183 +170,6 @@ impl Runner {
     }
 }
 
-/// What all launches of a workload share.
-struct Stage {
-    runner: Runner,
-    /// CTAs that were executed before they were asked for.
-    ready: BTreeMap<(usize, u32), Arc<CtaProgram>>,
-    /// The launches that were asked for a CTA since execution began.
-    wanted: Vec<bool>,
-    /// The CTAs of a launch that will be requested, where they are not all.
-    chosen: BTreeMap<usize, Vec<Range<u32>>>,
-    /// What each launch comes to, once somebody asked.
-    counts: Option<Vec<LaunchCounts>>,
-    failure: Option<String>,
-}
-
-/// The CTAs of one launch.
-struct Source {
-    stage: Arc<Mutex<Stage>>,
-    program: Arc<Program>,
-    launch: usize,
-}
-
-impl Stage {
-    fn take(&mut self, program: &Arc<Program>, launch: usize, cta: u32) -> Result<Arc<CtaProgram>, ProgramError> {
-        if let Some(ready) = self.ready.remove(&(launch, cta)) {
-            return Ok(ready);
-        }
-        if (self.runner.launch, self.runner.cta) > (launch, cta) {
-            // Somebody executes the workload once more, or a launch that nobody had asked for.
-            self.runner = Runner::new(program, false)?;
-            self.ready.clear();
-            let wanted = std::mem::replace(&mut self.wanted, vec![false; program.launches.len()]);
-            if cta != 0 {
-                self.wanted = wanted;
-            }
-        }
-        self.wanted[launch] = true;
-        loop {
-            let number = self.runner.launch;
-            // Execution is in order of launches; what belongs to one that nobody runs is not kept.
-            let chosen = self.chosen.get(&number).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&self.runner.cta)));
-            let record = chosen && self.wanted.get(number).copied().unwrap_or(false);
-            let Some((number, index, warps)) = self.runner.next(record)? else {
-                return Ok(Arc::new(empty(&program.launches[launch])));
-            };
-            let done = (number, index) == (launch, cta);
-            if record {
-                let launch = &program.launches[number];
-                let made = Arc::new(CtaProgram { warps, ..empty(launch) });
-                if done {
-                    return Ok(made);
-                }
-                self.ready.insert((number, index), made);
-            }
-        }
-    }
-}
-
-fn empty(launch: &Launch) -> CtaProgram {
-    let warps = launch.kernel.block.count().div_ceil(32) as usize;
-    CtaProgram {
-        code: launch.statics.clone().unwrap_or_default(),
-        warps: vec![WarpStream::default(); warps].into(),
-        repeatable: Arc::clone(&launch.repeatable),
-    }
-}
-
-impl Source {
-    fn lock(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CtaSource for Source {
-    fn save(&self, to: &mut Writer) {
-        if !to.first_visit(&*self.stage) {
-            return;
-        }
-        let stage = self.lock();
-        let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &*stage;
-        let Runner { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = runner;
-        (*launch, *cta, *stepped).save(to);
-        memory.save(to);
-        executor.save(to);
-        together.save(to);
-        tallies.save(to);
-        unwritten.save(to);
-        ready.save(to);
-        wanted.save(to);
-        failure.save(to);
-    }
-
-    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        if !from.first_visit(&*self.stage) {
-            return Ok(());
-        }
-        let mut stage = self.lock();
-        let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &mut *stage;
-        let Runner { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = runner;
-        (*launch, *cta, *stepped) = State::read(from)?;
-        memory.load(from)?;
-        executor.load(from)?;
-        together.load(from)?;
-        tallies.load(from)?;
-        unwritten.load(from)?;
-        ready.load(from)?;
-        wanted.load(from)?;
-        failure.load(from)
-    }
-
-    fn code(&self) -> Option<Code> {
-        Some(self.program.code_of(std::slice::from_ref(&self.program.launches[self.launch])))
-    }
-
-    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        let mut stage = self.lock();
-        if stage.failure.is_none() {
-            match stage.take(&self.program, self.launch, index.0) {
-                Ok(program) => return program,
-                Err(error) => stage.failure = Some(error.to_string()),
-            }
-        }
-        Arc::new(empty(&self.program.launches[self.launch]))
-    }
-
-    fn choose(&self, ctas: Option<&[Range<u32>]>) {
-        let mut stage = self.lock();
-        match ctas {
-            Some(ctas) => stage.chosen.insert(self.launch, ctas.to_vec()),
-            None => stage.chosen.remove(&self.launch),
-        };
-    }
-
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
-        self.lock().ready.insert((self.launch, index.0), Arc::clone(program));
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.lock().failure.clone()
-    }
-
-    fn counts(&self) -> Option<LaunchCounts> {
-        let mut stage = self.lock();
-        if stage.counts.is_none() && stage.failure.is_none() {
-            match counts(&self.program) {
-                Ok(counts) => stage.counts = Some(counts),
-                Err(error) => stage.failure = Some(error.to_string()),
-            }
-        }
-        stage.counts.as_ref().and_then(|counts| counts.get(self.launch).copied())
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("launch", &self.launch).finish_non_exhaustive()
-    }
-}
-
-/// Executes a program without writing down what warps do; returns what each launch came to.
-fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
-    let mut runner = Runner::new(program, true)?;
-    while runner.next(false)?.is_some() {}
-    // All memory counts as used by the first launch.
-    let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
-    let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
-        let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
-        let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
-        let code = launch.statics.as_deref().unwrap_or_default();
-        let mut classes = [0; OpClass::COUNT];
-        code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
-        let warp_instructions = tally.0.iter().map(|count| count.warps).sum();
-        let new_lines = Some(if number == 0 { bytes.div_ceil(LINE_BYTES) } else { 0 });
-        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), lines: None, new_lines }
-    };
-    Ok(program.launches.iter().zip(&runner.tallies).enumerate().map(one).collect())
-}
-
 /// What a launch needs, as kernels of traces say it.
 pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
     let kernel = &launch.kernel;
@@ -360,8 +209,8 @@ pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     commands
 }
 
-/// A program as what a run executes.
-pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError> {
+/// A program as what a run executes; `ahead` asks for a thread that executes CTAs before they are asked for.
+pub(super) fn workload(program: &Arc<Program>, ahead: bool) -> Result<Workload, ProgramError> {
     if program.launches.iter().any(|launch| launch.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
@@ -371,13 +220,8 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
     let commands = commands(program, &runner.memory);
     let placed = program.buffers.iter().zip(runner.memory.allocations());
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
-    let wanted = vec![false; program.launches.len()];
-    let stage =
-        Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, chosen: BTreeMap::new(), counts: None, failure: None }));
-    let kernel = |(number, launch): (usize, &Launch)| {
-        let source = Source { stage: Arc::clone(&stage), program: Arc::clone(program), launch: number };
-        Kernel { info: info(launch, number), source: Arc::new(source) }
-    };
+    let stage = Arc::new(Stage::new(program, runner, ahead));
+    let kernel = |(number, launch): (usize, &Launch)| Kernel { info: info(launch, number), source: Arc::new(Source::new(&stage, number)) };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
     Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: notes(program), homes })
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpshard_base::{CtaIndex, KernelIndex};
+use warpshard_state::{Reader, Writer};
+use warpshard_workload::{WarpStream, Workload};
 
 use super::{Execution, Program};
 
@@ -174,11 +176,94 @@ fn a_workload_can_be_executed_again_and_its_ctas_asked_for_in_any_order() {
     let program = load("scan", 70, &[("n", "3000")]);
     let expected = streams(&program);
     assert_eq!(streams(&program), expected);
-    let workload = program.workload().unwrap();
-    let kernel = &workload.kernels[2];
-    for cta in (0..kernel.info.ctas()).rev() {
-        assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
+    for workload in [program.workload().unwrap(), program.workload_ahead().unwrap()] {
+        let kernel = &workload.kernels[2];
+        for cta in (0..kernel.info.ctas()).rev() {
+            assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
+        }
     }
+}
+
+/// The first stream of each CTA of some kernels, which are asked for in order, by several threads where a number is given.
+fn asked(workload: &Workload, kernels: &[usize], threads: usize) -> Vec<WarpStream> {
+    let all: Vec<(usize, u32)> =
+        kernels.iter().flat_map(|kernel| (0..workload.kernels[*kernel].info.ctas()).map(|cta| (*kernel, cta))).collect();
+    let one = |(kernel, cta): &(usize, u32)| workload.kernels[*kernel].source.cta(CtaIndex(*cta)).warps[0].clone();
+    let mut streams = vec![WarpStream::default(); all.len()];
+    std::thread::scope(|scope| {
+        for (places, streams) in all.chunks(all.len().div_ceil(threads)).zip(streams.chunks_mut(all.len().div_ceil(threads))) {
+            scope.spawn(|| places.iter().zip(streams).for_each(|(place, stream)| *stream = one(place)));
+        }
+    });
+    streams
+}
+
+#[test]
+fn what_is_executed_ahead_is_what_is_executed_when_asked() {
+    let program = load("scan", 70, &[("n", "200000")]);
+    let launches: Vec<usize> = (0..program.workload().unwrap().kernels.len()).collect();
+    // Also with the second launch left out, and the first one asked for after the last.
+    for kernels in [&launches[..], &[0, 2], &[2, 0]] {
+        let expected = asked(&program.workload().unwrap(), kernels, 1);
+        assert!(
+            expected.iter().all(|stream| !stream.is_empty()),
+            "{kernels:?} {:?}",
+            expected.iter().enumerate().filter(|(_, s)| s.is_empty()).map(|(at, _)| at).collect::<Vec<_>>()
+        );
+        for threads in [1, 3] {
+            let ahead = program.workload_ahead().unwrap();
+            assert_eq!(asked(&ahead, kernels, threads), expected, "{kernels:?}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_from_a_checkpoint_with_and_without_a_thread_ahead() {
+    let program = load("scan", 70, &[("n", "200000")]);
+    let expected = asked(&program.workload().unwrap(), &[0], 1);
+    let first = |workload: &Workload, ctas: std::ops::Range<u32>| -> Vec<WarpStream> {
+        ctas.map(|cta| workload.kernels[0].source.cta(CtaIndex(cta)).warps[0].clone()).collect()
+    };
+    for (before, after) in [(false, true), (true, false), (true, true)] {
+        let made = |ahead: bool| if ahead { program.workload_ahead().unwrap() } else { program.workload().unwrap() };
+        let saved = || {
+            let workload = made(before);
+            first(&workload, 0..40);
+            let mut to = Writer::after(Vec::new());
+            workload.kernels.iter().for_each(|kernel| kernel.source.save(&mut to));
+            to.finish()
+        };
+        let bytes = saved();
+        let again = saved();
+        assert!(bytes == again, "{before}: a checkpoint depends on how fast CTAs execute: {} and {} bytes", bytes.len(), again.len());
+        let workload = made(after);
+        let mut from = Reader::new(&bytes);
+        workload.kernels.iter().for_each(|kernel| kernel.source.load(&mut from).unwrap());
+        assert!(first(&workload, 40..expected.len() as u32) == expected[40..], "from {before} to {after}");
+    }
+}
+
+#[test]
+fn what_fails_ahead_fails_the_run_only_when_it_is_asked_for() {
+    // The CTAs from the second on read beyond the buffer.
+    let code = [
+        "S2R R0, SR_CTAID.X",
+        "IMAD.SHL R0, R0, 0x400, RZ",
+        "MOV R3, c[0x0][0x164]",
+        "IADD3 R2, R0, c[0x0][0x160], RZ",
+        "LDG.E.SYS R4, [R2]",
+        "EXIT",
+    ];
+    let program = program_of(&code, "grid = [9]\n").unwrap();
+    let workload = program.workload_ahead().unwrap();
+    let source = &workload.kernels[0].source;
+    assert!(!source.cta(CtaIndex(0)).warps[0].is_empty());
+    // Comes after what is executed ahead.
+    let mut to = Writer::after(Vec::new());
+    source.save(&mut to);
+    assert_eq!(source.failure(), None);
+    assert!(source.cta(CtaIndex(1)).warps[0].is_empty());
+    assert!(source.failure().unwrap().contains("outside of every buffer"));
 }
 
 /// Loads a program of one kernel made of `code`, with a buffer `data` of 64 words as its only argument.

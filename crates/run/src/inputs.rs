@@ -113,18 +113,25 @@ pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
     (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
-/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first.
+/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first. With more than one of
+/// the run's `threads`, CTAs execute on a thread of their own.
 ///
 /// # Errors
 /// When the launch file, a listing or a parameter is wrong.
-pub fn program(path: &Path, arch: Option<u32>, machine: &Machine, parameters: &[(String, String)]) -> Result<(Workload, Origin), Error> {
+pub fn program(
+    path: &Path,
+    arch: Option<u32>,
+    machine: &Machine,
+    parameters: &[(String, String)],
+    threads: usize,
+) -> Result<(Workload, Origin), Error> {
     let arch = match arch {
         None => listing_for(machine, &Program::architectures(path)?),
         given => given,
     };
     let program = Program::load(path, arch, parameters)?;
     let origin = Origin::Program { path: path.to_owned(), arch: program.arch };
-    Ok((program.workload()?, origin))
+    Ok((if threads > 1 { program.workload_ahead()? } else { program.workload()? }, origin))
 }
 
 /// Bytes copied from the host to the device.

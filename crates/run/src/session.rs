@@ -181,7 +181,9 @@ impl<'a> Opened<'a> {
                 let load = if request.sample.is_some() { inputs::sampled_trace } else { inputs::trace };
                 load(path, self.threads.count, request.lenient, clock)?
             }
-            Some(Source::Program { file, arch }) => inputs::program(file, *arch, &self.loaded.machine, &settings.model)?,
+            Some(Source::Program { file, arch }) => {
+                inputs::program(file, *arch, &self.loaded.machine, &settings.model, self.threads.count)?
+            }
             model => {
                 let name = if let Some(Source::Model(name)) = model { name } else { DEFAULT_MODEL };
                 inputs::model_workload(name, &inputs::model(catalogue, name, request.seed, &settings.model)?)

@@ -1,0 +1,356 @@
+//! Hands out the CTAs of a program that executes.
+//!
+//! In: the launch and CTA that an SM asks for, in any order, from any thread. Out: a stream of instructions per warp. Launches execute in order and so do
+//! the CTAs of each, as far as somebody asks; one that was executed on the way to another is kept until it is asked for. Where a run has several threads, a
+//! thread of the stage's own executes while SMs simulate, some CTAs ahead of the last one that was asked for ([`AHEAD`], [`AHEAD_INSTRUCTIONS`]), and SMs only wait
+//! for what is not yet there. What a CTA's stream is depends on neither.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use warpshard_base::{CtaIndex, LINE_BYTES};
+use warpshard_state::{Reader, State, StateError, Writer};
+use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, MemSpace, OpClass, WarpStream};
+
+use super::error::ProgramError;
+use super::exec::Tally;
+use super::run::Runner;
+use super::{Launch, Program};
+
+/// CTAs that are executed ahead of the last one that was asked for: two for each SM of a large GPU.
+const AHEAD: u32 = 264;
+/// Instructions of warps in CTAs ahead beyond which no further one is executed; a hundred megabytes at most.
+const AHEAD_INSTRUCTIONS: u64 = 4 << 20;
+
+/// A launch and a CTA of it.
+type Place = (usize, u32);
+
+/// What all launches of a workload share.
+pub(super) struct Stage {
+    shared: Arc<Shared>,
+    worker: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    program: Arc<Program>,
+    /// Whether there is a thread that executes ahead; it alone executes then.
+    ahead: bool,
+    queue: Mutex<Queue>,
+    /// The queue has changed.
+    changed: Condvar,
+}
+
+struct Queue {
+    /// Absent while a CTA executes.
+    runner: Option<Box<Runner>>,
+    /// The place behind the last CTA that was executed.
+    position: Place,
+    /// CTAs that were executed before they were asked for.
+    ready: BTreeMap<Place, Arc<CtaProgram>>,
+    /// The launches that were asked for a CTA since execution began.
+    wanted: Vec<bool>,
+    /// The last CTA that was asked for.
+    needed: Option<Place>,
+    /// The CTAs of a launch that will be requested, where they are not all.
+    chosen: BTreeMap<usize, Vec<Range<u32>>>,
+    /// What each launch comes to, once somebody asked.
+    counts: Option<Vec<LaunchCounts>>,
+    /// What went wrong, and in the execution of which CTA. It is nobody's concern before somebody asks for that one or one behind it.
+    failure: Option<(Place, String)>,
+    /// Nobody will ask any more.
+    over: bool,
+}
+
+impl Stage {
+    pub(super) fn new(program: &Arc<Program>, runner: Runner, ahead: bool) -> Self {
+        let queue = Queue {
+            position: runner.position(),
+            runner: Some(Box::new(runner)),
+            ready: BTreeMap::new(),
+            wanted: vec![false; program.launches.len()],
+            needed: None,
+            chosen: BTreeMap::new(),
+            counts: None,
+            failure: None,
+            over: false,
+        };
+        let shared = Arc::new(Shared { program: Arc::clone(program), ahead, queue: Mutex::new(queue), changed: Condvar::new() });
+        let worker = ahead.then(|| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.work())
+        });
+        Self { shared, worker }
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_all();
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queue while nothing executes, and nothing will before somebody asks for another CTA.
+    fn at_rest(&self) -> MutexGuard<'_, Queue> {
+        let mut queue = self.lock();
+        while queue.runner.is_none() || self.ahead && queue.goes_on() {
+            queue = self.wait(queue);
+        }
+        queue
+    }
+
+    /// What the thread of a stage does.
+    fn work(&self) {
+        let mut queue = self.lock();
+        while !queue.over {
+            queue = match queue.goes_on() {
+                true => self.step(queue),
+                false => self.wait(queue),
+            };
+        }
+    }
+
+    /// Executes the next CTA, without keeping others from the queue.
+    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        let Some(mut runner) = queue.runner.take() else { return self.wait(queue) };
+        let record = queue.records(runner.position());
+        drop(queue);
+        // Whoever waits for the CTA must learn of a panic, too.
+        let step = catch_unwind(AssertUnwindSafe(|| runner.next(record)));
+        let mut queue = self.lock();
+        queue.position = runner.position();
+        queue.runner = Some(runner);
+        match step {
+            Ok(Ok(Some((launch, cta, warps)))) if record => {
+                let made = CtaProgram { warps, ..empty(&self.program.launches[launch]) };
+                queue.ready.insert((launch, cta), Arc::new(made));
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => queue.failure = Some((queue.position, error.to_string())),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                queue.failure = Some((queue.position, format!("executing a CTA panicked: {}", text.unwrap_or_default())));
+            }
+        }
+        self.changed.notify_all();
+        queue
+    }
+
+    /// The CTA at a place; `None` where execution has failed, or ended before it.
+    fn take(&self, place: Place) -> Option<Arc<CtaProgram>> {
+        let mut queue = self.lock();
+        loop {
+            // Each time: where another one began again, it is forgotten.
+            if !queue.wanted[place.0] || queue.needed < Some(place) {
+                queue.wanted[place.0] = true;
+                queue.needed = queue.needed.max(Some(place));
+                self.changed.notify_all();
+            }
+            if let Some(ready) = queue.ready.remove(&place) {
+                return Some(ready);
+            }
+            if queue.failed().is_some() || !queue.records(place) {
+                return None;
+            }
+            if queue.position > place {
+                queue = self.begin_again(queue, place);
+                continue;
+            }
+            queue = match self.ahead {
+                true => self.wait(queue),
+                false => self.step(queue),
+            };
+        }
+    }
+
+    /// Begins from the start: somebody executes the workload once more, or a launch that nobody had asked for.
+    fn begin_again<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, (launch, cta): Place) -> MutexGuard<'a, Queue> {
+        if queue.runner.is_none() {
+            return self.wait(queue);
+        }
+        queue.failure = None;
+        match Runner::new(&self.program, false) {
+            Ok(runner) => {
+                queue.position = runner.position();
+                queue.runner = Some(Box::new(runner));
+            }
+            Err(error) => queue.failure = Some(((0, 0), error.to_string())),
+        }
+        queue.ready.clear();
+        queue.needed = Some((launch, cta));
+        if cta == 0 {
+            queue.wanted.fill(false);
+        }
+        queue.wanted[launch] = true;
+        self.changed.notify_all();
+        queue
+    }
+}
+
+impl Queue {
+    /// Whether the next CTA is to be executed.
+    fn goes_on(&self) -> bool {
+        let (launch, cta) = self.position;
+        if self.runner.is_none() || self.failure.is_some() || launch >= self.wanted.len() {
+            return false;
+        }
+        let Some(needed) = self.needed else { return false };
+        if self.position <= needed {
+            return true;
+        }
+        // Behind the end of a launch nobody knows whether the next one will be asked for, and what was executed unasked is lost.
+        self.wanted[launch] && (needed.0 < launch || cta - needed.1 <= AHEAD) && self.kept(needed) < AHEAD_INSTRUCTIONS
+    }
+
+    /// What went wrong on the way to the last CTA that was asked for.
+    fn failed(&self) -> Option<&str> {
+        self.failure.as_ref().filter(|(place, _)| self.needed.is_some_and(|needed| needed >= *place)).map(|(_, what)| what.as_str())
+    }
+
+    /// The instructions of CTAs behind a place.
+    fn kept(&self, needed: Place) -> u64 {
+        let ahead = self.ready.range((needed.0, needed.1 + 1)..);
+        ahead.flat_map(|(_, cta)| cta.warps.iter()).map(|warp| u64::from(warp.len())).sum()
+    }
+
+    /// Whether somebody will ask for a CTA.
+    fn records(&self, (launch, cta): Place) -> bool {
+        let chosen = self.chosen.get(&launch).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&cta)));
+        chosen && self.wanted.get(launch).copied().unwrap_or(false)
+    }
+}
+
+fn empty(launch: &Launch) -> CtaProgram {
+    let warps = launch.kernel.block.count().div_ceil(32) as usize;
+    CtaProgram {
+        code: launch.statics.clone().unwrap_or_default(),
+        warps: vec![WarpStream::default(); warps].into(),
+        repeatable: Arc::clone(&launch.repeatable),
+    }
+}
+
+/// The CTAs of one launch.
+pub(super) struct Source {
+    stage: Arc<Stage>,
+    launch: usize,
+}
+
+impl Source {
+    pub(super) fn new(stage: &Arc<Stage>, launch: usize) -> Self {
+        Self { stage: Arc::clone(stage), launch }
+    }
+
+    fn launch(&self) -> &Launch {
+        &self.stage.shared.program.launches[self.launch]
+    }
+}
+
+impl CtaSource for Source {
+    fn save(&self, to: &mut Writer) {
+        if !to.first_visit(&*self.stage) {
+            return;
+        }
+        let mut queue = self.stage.shared.at_rest();
+        let Queue { runner, position: _, ready, wanted, needed, chosen: _, counts: _, failure, over: _ } = &mut *queue;
+        if let Some(runner) = runner {
+            runner.save(to);
+        }
+        ready.save(to);
+        wanted.save(to);
+        needed.save(to);
+        failure.save(to);
+    }
+
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        if !from.first_visit(&*self.stage) {
+            return Ok(());
+        }
+        let mut queue = self.stage.shared.at_rest();
+        let Queue { runner, position, ready, wanted, needed, chosen: _, counts: _, failure, over: _ } = &mut *queue;
+        if let Some(runner) = runner {
+            runner.load(from)?;
+            *position = runner.position();
+        }
+        ready.load(from)?;
+        wanted.load(from)?;
+        needed.load(from)?;
+        failure.load(from)
+    }
+
+    fn code(&self) -> Option<Code> {
+        Some(self.stage.shared.program.code_of(std::slice::from_ref(self.launch())))
+    }
+
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        self.stage.shared.take((self.launch, index.0)).unwrap_or_else(|| Arc::new(empty(self.launch())))
+    }
+
+    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+        let mut queue = self.stage.shared.at_rest();
+        match ctas {
+            Some(ctas) => queue.chosen.insert(self.launch, ctas.to_vec()),
+            None => queue.chosen.remove(&self.launch),
+        };
+    }
+
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.stage.shared.lock().ready.insert((self.launch, index.0), Arc::clone(program));
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.stage.shared.lock().failed().map(str::to_owned)
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let shared = &self.stage.shared;
+        let mut queue = shared.lock();
+        if queue.counts.is_none() && queue.failed().is_none() {
+            match counts(&shared.program) {
+                Ok(counts) => queue.counts = Some(counts),
+                Err(error) => (queue.failure, queue.needed) = (Some(((0, 0), error.to_string())), queue.needed.max(Some((0, 0)))),
+            }
+        }
+        queue.counts.as_ref().and_then(|counts| counts.get(self.launch).copied())
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("launch", &self.launch).finish_non_exhaustive()
+    }
+}
+
+/// Executes a program without writing down what warps do; returns what each launch came to.
+fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
+    let mut runner = Runner::new(program, true)?;
+    while runner.next(false)?.is_some() {}
+    // All memory counts as used by the first launch.
+    let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
+    let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
+        let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
+        let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
+        let code = launch.statics.as_deref().unwrap_or_default();
+        let mut classes = [0; OpClass::COUNT];
+        code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
+        let warp_instructions = tally.0.iter().map(|count| count.warps).sum();
+        let new_lines = Some(if number == 0 { bytes.div_ceil(LINE_BYTES) } else { 0 });
+        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), lines: None, new_lines }
+    };
+    Ok(program.launches.iter().zip(&runner.tallies).enumerate().map(one).collect())
+}
