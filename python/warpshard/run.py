@@ -16,7 +16,7 @@ from . import _native
 from .control import Controller
 from .machine import Machine
 from .result import Result
-from .workload import Trace, Workload, as_workload
+from .workload import Program, Trace, Workload, as_workload
 
 __all__ = ["Progress", "Simulation", "simulate", "start"]
 
@@ -185,6 +185,7 @@ def request(
         "cpu": {"applications": applications, **of_cores},
         "seed": seed,
         "lenient": lenient or (isinstance(workload, Trace) and workload.lenient),
+        "skip_matrix_values": isinstance(workload, Program) and workload.skip_matrix_values,
         "max_cycles": max_cycles,
         "interval": interval,
         "sample": sample,

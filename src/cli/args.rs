@@ -21,7 +21,7 @@ mod sweep;
 pub(crate) use bench::BenchArgs;
 pub(crate) use machines::{CalibrateArgs, ImportArgs};
 pub(crate) use monitor::MonitorAddress;
-pub(crate) use program::{CompileArgs, CubinArgs, ExecArgs, LaunchArgs, PreprocessorArgs, RecordArgs};
+pub(crate) use program::{CodeArgs, CompileArgs, CubinArgs, ExecArgs, LaunchArgs, MatrixValues, PreprocessorArgs, RecordArgs};
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
@@ -138,12 +138,9 @@ pub(crate) struct RunArgs {
     /// How a kernel of a CUDA source is launched.
     #[command(flatten)]
     pub launch: LaunchArgs,
-    /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
-    pub program: Option<PathBuf>,
-    /// How a cubin is launched.
+    /// The program that executes.
     #[command(flatten)]
-    pub cubin: CubinArgs,
+    pub code: CodeArgs,
     /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:
     /// before it where that is not clear, and its priority and the core cycle of its arrival after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
     #[arg(
@@ -298,7 +295,7 @@ impl RunArgs {
     pub(crate) fn request(&self) -> Request {
         let apps = (!self.app.is_empty()).then(|| Source::Applications { apps: self.app.clone(), once: self.once, alone: self.alone });
         let trace = self.trace.clone().map(Source::Trace);
-        let program = self.program.clone().map(|file| Source::Program { file, arch: self.arch });
+        let program = self.code.program.clone().map(|file| Source::Program { file, arch: self.arch });
         let model = self.workload.clone().map(Source::Model);
         let record = self.perfetto.as_ref().map(|_| Record {
             sms: self.perfetto_sms.clone(),
@@ -327,6 +324,7 @@ impl RunArgs {
             },
             seed: self.seed,
             lenient: self.lenient,
+            skip_matrix_values: self.code.matrix_values == MatrixValues::Skip,
             max_cycles: self.max_cycles,
             max_instructions: self.max_instructions,
             interval: self.interval,

@@ -28,11 +28,11 @@ const RESULTS: &str = "results";
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
     let mut request = args.request();
-    let files: Vec<PathBuf> = args.program.iter().chain(&args.files).cloned().collect();
+    let files: Vec<PathBuf> = args.code.program.iter().chain(&args.files).cloned().collect();
     if !files.is_empty() {
         let arch = || args.arch.map_or_else(|| architecture_of(&args.machine), |arch| Ok(format!("sm_{arch}")));
-        request.workload = Some(Source::Program { file: launched(&files, &args.cubin, &args.launch, arch)?, arch: args.arch });
-    } else if args.cubin.meta.is_some() || args.arch.is_some() {
+        request.workload = Some(Source::Program { file: launched(&files, &args.code.cubin, &args.launch, arch)?, arch: args.arch });
+    } else if args.code.cubin.meta.is_some() || args.arch.is_some() {
         return Err(Failure::new(Exit::Usage, "--meta and --arch are options of a program; name one, such as kernel.cu or --program FILE"));
     }
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();

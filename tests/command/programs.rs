@@ -66,6 +66,34 @@ fn a_run_of_a_program_equals_the_run_of_its_recorded_trace() {
 }
 
 #[test]
+fn products_of_matrices_can_be_left_out_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let gemm = program("tensor/wgmma_gemm");
+    let run = |out: &str, values: &str| {
+        let out = path(out);
+        ok(&["run", "--machine", "h100", "--program", &gemm, "--matrix-values", values, "--threads", "1", "--out", &out]);
+        let mut stats: serde_json::Value = serde_json::from_str(&simulated(Path::new(&out))).unwrap();
+        (stats.as_object_mut().unwrap().remove("notes").unwrap(), stats)
+    };
+    let ((notes, computed), (notes_without, skipped)) = (run("computed", "compute"), run("skipped", "skip"));
+    assert!(computed == skipped, "the cycles depend on products");
+    assert!(
+        !notes.to_string().contains("--matrix-values") && notes_without.to_string().contains("--matrix-values skip"),
+        "{notes_without}"
+    );
+    for (arguments, what, code) in [
+        (&["--program", &program("tensor/wgmma_attention")][..], "wgmma_attention.sm_90a.sass:", 4),
+        (&["--workload", "vecadd"], "a trace or a kernel model has none", 2),
+    ] {
+        let arguments = [&["run", "--machine", "h100", "--matrix-values", "skip"], arguments].concat();
+        let done = warpshard(&arguments);
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(code) && text.contains(what), "{:?}: {text}", done.status.code());
+    }
+}
+
+#[test]
 fn exec_shows_results_and_refuses_other_ones() {
     let folder = tempfile::tempdir().unwrap();
     let text = ok(&["exec", &program("saxpy"), "--arch", "sm_80"]);

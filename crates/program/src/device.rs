@@ -17,7 +17,7 @@ use super::memory::{Fault, Memory};
 use super::report::describe;
 use super::run;
 use super::tensor_map::{BYTES, TensorMap, TensorShape};
-use super::{Launch, Program};
+use super::{Launch, Program, WorkloadOptions};
 
 /// Most CTAs of a cluster in each dimension.
 const MOST_CLUSTER: [i64; 3] = [16; 3];
@@ -390,7 +390,7 @@ impl Device {
             host: self.host.clone(),
             outputs: Vec::new(),
         };
-        run::workload(&Arc::new(program), false)
+        run::workload(&Arc::new(program), WorkloadOptions::default())
     }
 }
 

@@ -30,6 +30,7 @@ mod statics;
 mod summary;
 mod tensor_map;
 mod triton;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -112,6 +113,16 @@ struct Output {
     expected: Option<Contents>,
     tolerance: Tolerance,
     show: usize,
+}
+
+/// How a program executes while a run simulates it. The run's cycles do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadOptions {
+    /// A thread executes CTAs before the run asks for them: for runs that have cores to spare.
+    pub ahead: bool,
+    /// Products of matrices are left out, so that what the program leaves in memory is not its result. Refused where an address, a branch or a barrier
+    /// depends on one.
+    pub skip_products: bool,
 }
 
 impl Program {
@@ -206,16 +217,15 @@ impl Program {
     /// # Errors
     /// When the timing model does not know the architecture, or memory cannot be made.
     pub fn workload(self: &Arc<Self>) -> Result<Workload, ProgramError> {
-        run::workload(self, false)
+        self.workload_with(WorkloadOptions::default())
     }
 
-    /// As [`Program::workload`], with a thread that executes CTAs before a run asks for them: for runs that have cores to spare. What a run results in is
-    /// the same.
+    /// The program as what a run executes, executed as `options` say.
     ///
     /// # Errors
-    /// Those of [`Program::workload`].
-    pub fn workload_ahead(self: &Arc<Self>) -> Result<Workload, ProgramError> {
-        run::workload(self, true)
+    /// Those of [`Program::workload`], and where products are to be left out and an address, a branch or a barrier depends on one.
+    pub fn workload_with(self: &Arc<Self>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
+        run::workload(self, options)
     }
 
     /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is

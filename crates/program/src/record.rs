@@ -8,15 +8,15 @@ use std::sync::Arc;
 use warpshard_base::CtaIndex;
 use warpshard_workload::Command;
 
-use super::Program;
 use super::run::workload;
+use super::{Program, WorkloadOptions};
 
 /// Writes `kernelslist.g` and a file per launch into the folder `out`, which is made if it is missing; returns the path of the list.
 ///
 /// # Errors
 /// Those of the file system, and of the program with its message.
 pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> {
-    let workload = workload(program, false).map_err(io::Error::other)?;
+    let workload = workload(program, WorkloadOptions::default()).map_err(io::Error::other)?;
     if workload.kernels.iter().any(|kernel| kernel.info.copy.is_some()) {
         return Err(io::Error::other(format!("{} copies between GPUs, which traces cannot say", program.file.display())));
     }

@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::report::{describe, source};
 use super::schema::Contents;
 use super::stage::{Source, Stage};
-use super::{Launch, Program};
+use super::{Launch, Program, WorkloadOptions, values};
 
 /// A CTA that was executed: the number of its launch, its index, and a stream per warp.
 pub(super) type Step = (usize, u32, Box<[WarpStream]>);
@@ -60,6 +60,11 @@ impl Runner {
             measure,
             unwritten: BTreeMap::new(),
         })
+    }
+
+    /// Asks for products of matrices to be left out.
+    pub(super) fn skip_products(&mut self) {
+        self.executor.skips_products = true;
     }
 
     /// Asks for checks of shared and local memory.
@@ -209,8 +214,8 @@ pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     commands
 }
 
-/// A program as what a run executes; `ahead` asks for a thread that executes CTAs before they are asked for.
-pub(super) fn workload(program: &Arc<Program>, ahead: bool) -> Result<Workload, ProgramError> {
+/// A program as what a run executes.
+pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
     if program.launches.iter().any(|launch| launch.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
@@ -220,10 +225,15 @@ pub(super) fn workload(program: &Arc<Program>, ahead: bool) -> Result<Workload, 
     let commands = commands(program, &runner.memory);
     let placed = program.buffers.iter().zip(runner.memory.allocations());
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
-    let stage = Arc::new(Stage::new(program, runner, ahead));
+    let mut notes = notes(program);
+    if options.skip_products {
+        let what = "products of matrices are not computed (--matrix-values skip): what the program leaves in memory is not its result";
+        notes.push((what.to_owned(), values::not_needed(program)?));
+    }
+    let stage = Arc::new(Stage::new(program, runner, options));
     let kernel = |(number, launch): (usize, &Launch)| Kernel { info: info(launch, number), source: Arc::new(Source::new(&stage, number)) };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: notes(program), homes })
+    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes, homes })
 }
 
 /// What a run of the program leaves out: each with the number of instructions in the code.

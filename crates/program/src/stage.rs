@@ -19,7 +19,7 @@ use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, MemSpace, Op
 use super::error::ProgramError;
 use super::exec::Tally;
 use super::run::Runner;
-use super::{Launch, Program};
+use super::{Launch, Program, WorkloadOptions};
 
 /// CTAs that are executed ahead of the last one that was asked for: two for each SM of a large GPU.
 const AHEAD: u32 = 264;
@@ -39,6 +39,7 @@ struct Shared {
     program: Arc<Program>,
     /// Whether there is a thread that executes ahead; it alone executes then.
     ahead: bool,
+    skip_products: bool,
     queue: Mutex<Queue>,
     /// The queue has changed.
     changed: Condvar,
@@ -66,7 +67,11 @@ struct Queue {
 }
 
 impl Stage {
-    pub(super) fn new(program: &Arc<Program>, runner: Runner, ahead: bool) -> Self {
+    pub(super) fn new(program: &Arc<Program>, mut runner: Runner, options: WorkloadOptions) -> Self {
+        let WorkloadOptions { ahead, skip_products } = options;
+        if skip_products {
+            runner.skip_products();
+        }
         let queue = Queue {
             position: runner.position(),
             runner: Some(Box::new(runner)),
@@ -78,7 +83,8 @@ impl Stage {
             failure: None,
             over: false,
         };
-        let shared = Arc::new(Shared { program: Arc::clone(program), ahead, queue: Mutex::new(queue), changed: Condvar::new() });
+        let (program, queue) = (Arc::clone(program), Mutex::new(queue));
+        let shared = Arc::new(Shared { program, ahead, skip_products, queue, changed: Condvar::new() });
         let worker = ahead.then(|| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.work())
@@ -186,7 +192,10 @@ impl Shared {
         }
         queue.failure = None;
         match Runner::new(&self.program, false) {
-            Ok(runner) => {
+            Ok(mut runner) => {
+                if self.skip_products {
+                    runner.skip_products();
+                }
                 queue.position = runner.position();
                 queue.runner = Some(Box::new(runner));
             }

@@ -8,7 +8,7 @@ use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_state::{Reader, Writer};
 use warpshard_workload::{WarpStream, Workload};
 
-use super::{Execution, Program};
+use super::{Execution, Program, WorkloadOptions};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs")
@@ -176,12 +176,17 @@ fn a_workload_can_be_executed_again_and_its_ctas_asked_for_in_any_order() {
     let program = load("scan", 70, &[("n", "3000")]);
     let expected = streams(&program);
     assert_eq!(streams(&program), expected);
-    for workload in [program.workload().unwrap(), program.workload_ahead().unwrap()] {
+    for workload in [program.workload().unwrap(), ahead(&program)] {
         let kernel = &workload.kernels[2];
         for cta in (0..kernel.info.ctas()).rev() {
             assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
         }
     }
+}
+
+/// A program whose CTAs execute on a thread of their own.
+fn ahead(program: &Arc<Program>) -> Workload {
+    program.workload_with(WorkloadOptions { ahead: true, ..WorkloadOptions::default() }).unwrap()
 }
 
 /// The first stream of each CTA of some kernels, which are asked for in order, by several threads where a number is given.
@@ -211,8 +216,8 @@ fn what_is_executed_ahead_is_what_is_executed_when_asked() {
             expected.iter().enumerate().filter(|(_, s)| s.is_empty()).map(|(at, _)| at).collect::<Vec<_>>()
         );
         for threads in [1, 3] {
-            let ahead = program.workload_ahead().unwrap();
-            assert_eq!(asked(&ahead, kernels, threads), expected, "{kernels:?}, {threads} threads");
+            let workload = ahead(&program);
+            assert_eq!(asked(&workload, kernels, threads), expected, "{kernels:?}, {threads} threads");
         }
     }
 }
@@ -225,7 +230,7 @@ fn a_run_goes_on_from_a_checkpoint_with_and_without_a_thread_ahead() {
         ctas.map(|cta| workload.kernels[0].source.cta(CtaIndex(cta)).warps[0].clone()).collect()
     };
     for (before, after) in [(false, true), (true, false), (true, true)] {
-        let made = |ahead: bool| if ahead { program.workload_ahead().unwrap() } else { program.workload().unwrap() };
+        let made = |is_ahead: bool| if is_ahead { ahead(&program) } else { program.workload().unwrap() };
         let saved = || {
             let workload = made(before);
             first(&workload, 0..40);
@@ -255,7 +260,7 @@ fn what_fails_ahead_fails_the_run_only_when_it_is_asked_for() {
         "EXIT",
     ];
     let program = program_of(&code, "grid = [9]\n").unwrap();
-    let workload = program.workload_ahead().unwrap();
+    let workload = ahead(&program);
     let source = &workload.kernels[0].source;
     assert!(!source.cta(CtaIndex(0)).warps[0].is_empty());
     // Comes after what is executed ahead.
@@ -529,4 +534,56 @@ fn a_message_names_the_line_of_the_source_where_the_listing_knows_it() {
     assert!(error.contains("outside of every buffer") && error.contains("pc 0x0000, source line 17, of kernel test"), "{error}");
     assert!(!program("").contains("source line"));
     assert!(program("x").contains("no line of a source"));
+}
+
+/// A kernel whose product is stored, and whose further instructions are `code`; R2 and R3 hold the address of a buffer.
+fn with_product(code: &[&str]) -> Result<Workload, String> {
+    let product =
+        ["MOV R2, c[0x0][0x160]", "MOV R3, c[0x0][0x164]", "HMMA.884.F32.F32.STEP0 R8, R4.reuse.ROW, R6.reuse.COL, R8", "FADD R10, R8, 1"];
+    let program = program_of(&product.iter().chain(code).copied().collect::<Vec<_>>(), "")?;
+    program.workload_with(WorkloadOptions { skip_products: true, ..WorkloadOptions::default() }).map_err(|error| error.to_string())
+}
+
+#[test]
+fn products_are_left_out_where_no_address_branch_or_barrier_depends_on_one() {
+    for code in [
+        &["STG.E.SYS [R2], R10", "EXIT"][..],
+        // A value that decides which number is stored, not where.
+        &["FSETP.GT.AND P0, PT, R10, RZ, PT", "SEL R11, R10, R4, P0", "STG.E.SYS [R2], R11", "EXIT"],
+        // The register has another value by then.
+        &["MOV R10, 0x4", "IADD3 R2, R2, R10, RZ", "LDG.E.SYS R4, [R2]", "EXIT"],
+        &["STS [RZ], R10", "BAR.SYNC 0x0", "LDS R12, [RZ]", "STG.E.SYS [R2], R12", "EXIT"],
+    ] {
+        let workload = with_product(code).unwrap_or_else(|error| panic!("{code:?}: {error}"));
+        assert!(workload.notes.iter().any(|(note, count)| note.contains("--matrix-values skip") && *count == 1), "{:?}", workload.notes);
+        assert!(!workload.kernels[0].source.cta(CtaIndex(0)).warps[0].is_empty());
+    }
+    for (code, what) in [
+        (&["IADD3 R2, R2, R10, RZ", "LDG.E.SYS R4, [R2]", "EXIT"][..], "`LDG.E.SYS` at pc 0x0050, which has an address"),
+        (&["FSETP.GT.AND P0, PT, R10, RZ, PT", "@P0 BRA ->0x60", "EXIT", "EXIT"], "`BRA` at pc 0x0050, which has a condition"),
+        (&["FSETP.GT.AND P0, PT, R10, RZ, PT", "@P0 STG.E.SYS [R2], R4", "EXIT"], "`STG.E.SYS` at pc 0x0050, which has a condition"),
+        // Through shared memory, and around a loop.
+        (&["STS [RZ], R10", "BAR.SYNC 0x0", "LDS R12, [RZ]", "LDS R13, [R12]", "EXIT"], "`LDS` at pc 0x0070"),
+        (&["LDS R13, [R12]", "MOV R12, R10", "ISETP.GE.AND P0, PT, R4, 0x3, PT", "@!P0 BRA ->0x40", "EXIT"], "`LDS` at pc 0x0040"),
+        (&["R2UR UR4, R10", "BRX R4 -0x50", "EXIT"], "`BRX` at pc 0x0050"),
+    ] {
+        let error = with_product(code).map(|_| ()).unwrap_err();
+        assert!(
+            error.contains(what) && error.contains("kernel test") && error.contains("leave out --matrix-values skip"),
+            "{code:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn programs_with_products_have_the_streams_that_they_have_without_their_values() {
+    let skipping = |program: &Arc<Program>| program.workload_with(WorkloadOptions { skip_products: true, ..WorkloadOptions::default() });
+    for (name, arch) in [("tensor/wgmma_gemm", 90), ("tensor/wgmma_gemm_pairs", 90), ("tensor/hgemm", 80)] {
+        let program = load(name, arch, &[]);
+        let without = skipping(&program).unwrap_or_else(|error| panic!("{error}"));
+        assert!(asked(&program.workload().unwrap(), &[0], 1) == asked(&without, &[0], 1), "{name}");
+    }
+    // It divides by sums of products, and a division branches where numbers are very small or large.
+    let error = skipping(&load("tensor/wgmma_attention", 90, &[])).unwrap_err().to_string();
+    assert!(error.contains("wgmma_attention.sm_90a.sass:") && error.contains("`BRA`"), "{error}");
 }

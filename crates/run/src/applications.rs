@@ -152,7 +152,13 @@ impl Named {
         let path = Path::new(&self.name);
         let loaded = match self.source {
             Source::Trace => inputs::trace(path, threads, request.lenient, clock)?,
-            Source::Program => inputs::program(path, None, self.gpu.map_or(machine, |gpu| machine.of_gpu(u32::from(gpu.0))), &[], threads)?,
+            Source::Program => inputs::program(
+                path,
+                None,
+                self.gpu.map_or(machine, |gpu| machine.of_gpu(u32::from(gpu.0))),
+                &[],
+                request.of_program(threads),
+            )?,
             Source::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
         };
         Ok(loaded.0)

@@ -109,6 +109,9 @@ fn given(request: &Request) -> Vec<Given> {
     if request.lenient {
         add("lenient", None);
     }
+    if request.skip_matrix_values {
+        add("matrix-values", Some("skip".into()));
+    }
     if let Some(cycles) = request.max_cycles {
         add("max-cycles", Some(cycles.to_string()));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpshard_config::{Machine, Override};
 use warpshard_model::Model;
-use warpshard_program::Program;
+use warpshard_program::{Program, WorkloadOptions};
 use warpshard_trace::{DecodeClock, TraceOptions};
 use warpshard_workload::{Command, Workload};
 
@@ -113,8 +113,7 @@ pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
     (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
-/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first. With more than one of
-/// the run's `threads`, CTAs execute on a thread of their own.
+/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first.
 ///
 /// # Errors
 /// When the launch file, a listing or a parameter is wrong.
@@ -123,7 +122,7 @@ pub fn program(
     arch: Option<u32>,
     machine: &Machine,
     parameters: &[(String, String)],
-    threads: usize,
+    options: WorkloadOptions,
 ) -> Result<(Workload, Origin), Error> {
     let arch = match arch {
         None => listing_for(machine, &Program::architectures(path)?),
@@ -131,7 +130,7 @@ pub fn program(
     };
     let program = Program::load(path, arch, parameters)?;
     let origin = Origin::Program { path: path.to_owned(), arch: program.arch };
-    Ok((if threads > 1 { program.workload_ahead()? } else { program.workload()? }, origin))
+    Ok((program.workload_with(options)?, origin))
 }
 
 /// Bytes copied from the host to the device.

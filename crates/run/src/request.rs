@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use warpshard_program::WorkloadOptions;
 
 use super::Error as RunError;
 use super::numbers::Numbers;
@@ -57,6 +58,8 @@ pub struct Request {
     pub seed: u64,
     /// Whether traces with minor errors are accepted.
     pub lenient: bool,
+    /// Whether a program's products of matrices are left out, on which its cycles must not depend.
+    pub skip_matrix_values: bool,
     /// Core cycle at which the run ends at the latest.
     pub max_cycles: Option<NonZeroU64>,
     /// Thread instructions after which the run ends, at the next multiple of 1,000 core cycles.
@@ -97,6 +100,7 @@ impl Default for Request {
             cpu: Cpu::default(),
             seed: 1,
             lenient: false,
+            skip_matrix_values: false,
             max_cycles: None,
             max_instructions: None,
             interval: None,
@@ -132,6 +136,10 @@ impl Request {
             (applications && self.only.is_some(), "--only selects kernels of one workload; it cannot be used with --app"),
             (applications && self.skip > 0, "--skip selects kernels of one workload; it cannot be used with --app"),
             (
+                self.skip_matrix_values && !matches!(self.workload, Some(Source::Program { .. } | Source::Applications { .. })),
+                "--matrix-values skip is for programs, whose instructions have values; a trace or a kernel model has none",
+            ),
+            (
                 self.checkpoint_every.is_some() && self.checkpoint_file.is_none(),
                 "--checkpoint-every needs --out, next to which checkpoints are",
             ),
@@ -151,6 +159,11 @@ impl Request {
         ];
         let found = contradictions.into_iter().find_map(|(contradicts, what)| contradicts.then_some(what));
         found.map_or(Ok(()), |what| Err(RunError::Usage(what.to_owned())))
+    }
+
+    /// How programs execute in a run of so many threads.
+    pub(crate) fn of_program(&self, threads: usize) -> WorkloadOptions {
+        WorkloadOptions { ahead: threads > 1, skip_products: self.skip_matrix_values }
     }
 
     /// The file next to the result folder `out` in which `warpshard run` keeps checkpoints.

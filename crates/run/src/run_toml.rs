@@ -27,6 +27,9 @@ pub(crate) fn run_table(
     lines.value("relaxed", request.relaxed, given(request.relaxed));
     lines.value("pin", request.pin, given(request.pin));
     lines.value("lenient", request.lenient, given(request.lenient));
+    if request.skip_matrix_values {
+        lines.text("matrix_values", "skip", "command line");
+    }
     if let Some(cycles) = request.max_cycles {
         lines.value("max_cycles", cycles, "command line");
     }

@@ -44,6 +44,7 @@ impl Run {
         options.push(format!("--seed={}", request.seed));
         options.extend(request.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
         options.extend(request.lenient.then(|| "--lenient".to_owned()));
+        options.extend(request.skip_matrix_values.then(|| "--matrix-values=skip".to_owned()));
         options.extend(request.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
         options.extend((cpu.warm != default.warm).then(|| format!("--cpu-warm={}", cpu.warm)));
         options.extend((cpu.measure != default.measure).then(|| format!("--cpu-measure={}", cpu.measure)));
@@ -120,6 +121,7 @@ impl Plan {
             cpu,
             seed,
             lenient: self.run.lenient,
+            skip_matrix_values: self.run.skip_matrix_values,
             max_cycles: self.run.max_cycles,
             interval: self.run.interval,
             ..Request::default()

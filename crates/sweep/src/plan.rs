@@ -64,6 +64,8 @@ pub(super) struct Options {
     pub(super) cpu_measure: Option<NonZeroU64>,
     #[serde(default)]
     pub(super) lenient: bool,
+    #[serde(default)]
+    pub(super) skip_matrix_values: bool,
 }
 
 fn default_machines() -> Vec<String> {

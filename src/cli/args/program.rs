@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use warpshard_run::{ArchitectureError, architecture};
 
@@ -96,6 +96,28 @@ pub(crate) struct CubinArgs {
     /// The Python interpreter in whose environment NVRTC and nvdisasm are installed.
     #[arg(long, value_name = "FILE", default_value = "python3", help_heading = "Cubins")]
     pub python: PathBuf,
+}
+
+/// The program of a run.
+#[derive(Args, Debug)]
+pub(crate) struct CodeArgs {
+    /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
+    pub program: Option<PathBuf>,
+    /// How a cubin is launched.
+    #[command(flatten)]
+    pub cubin: CubinArgs,
+    /// Whether products of matrices are computed. A run without them has the same cycles and takes less time; it is refused where an address, a branch or
+    /// a barrier depends on a product.
+    #[arg(long, value_enum, value_name = "compute|skip", default_value = "compute", help_heading = "Simulation")]
+    pub matrix_values: MatrixValues,
+}
+
+/// What becomes of products of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MatrixValues {
+    Compute,
+    Skip,
 }
 
 /// Options of `exec`.

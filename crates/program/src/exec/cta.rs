@@ -202,6 +202,9 @@ pub(in super::super) struct Executor {
     /// Where accesses to shared and local memory are checked, which no run with timing does.
     #[state(fixed)]
     pub(in super::super) shadow: Option<Box<Shadow>>,
+    /// Whether products of matrices leave their registers as they are.
+    #[state(fixed)]
+    pub(in super::super) skips_products: bool,
 }
 
 /// What is common to the steps of a CTA.
@@ -211,6 +214,7 @@ pub(super) struct Context<'a> {
     pub(super) barriers: [BarrierState; 16],
     pub(super) record: bool,
     pub(super) measure: bool,
+    pub(super) skips_products: bool,
     pub(super) tally: &'a mut Tally,
 }
 
@@ -266,7 +270,8 @@ impl Executor {
             shadow.begin(first, ctas[0].warps.len(), memories.others[0].len(), ctas[0].local.len());
         }
         tally.0.resize(kernel.decoded.code.len(), Count::default());
-        let mut context = Context { kernel, cta: [0; 3], barriers: Default::default(), record, measure, tally };
+        let skips_products = self.skips_products;
+        let mut context = Context { kernel, cta: [0; 3], barriers: Default::default(), record, measure, skips_products, tally };
         let done = run(ctas, &mut memories, &mut context);
         self.shared = memories.others;
         (self.heap, self.printed) = (memories.heap, memories.printed);

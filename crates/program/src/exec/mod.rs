@@ -36,6 +36,8 @@ mod tensor;
 mod tests;
 #[cfg(test)]
 mod tests_of_parts;
+#[cfg(test)]
+mod tests_of_uses;
 mod texture;
 mod turn;
 mod warp;

@@ -506,19 +506,30 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
 mod tests {
     use super::*;
 
-    /// A dot product and an addend, as a matrix unit computes them.
-    fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> u32 {
+    /// A dot product and an addend, as a matrix unit computes them; the quick way must agree where it computes them, too, which is told.
+    fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> (u32, bool) {
         let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+        let (mut words, mut others) = ([[0; 16]; 1], [[0; COLUMNS]; 16]);
         for (k, (a, b)) in a.iter().zip(b).enumerate() {
             first.put(0, k, (element, *a, 0));
             second.put(k, 0, (element, *b, 0));
+            (words[0][k], others[k][0]) = (*a, *b);
         }
         let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
+        let (first_plain, second_plain) = (Plain::of(&words, element), Plain::of(&others, element));
+        let mut quick = (!half).then_some([sums.bits]);
         let chunk = usize::from(rule.bytes) * per_register(element) / 4;
         for start in (0..a.len()).step_by(chunk) {
-            sums.add(rule, (&first, 0), &second, start..(start + chunk).min(a.len()));
+            let chunk = start..(start + chunk).min(a.len());
+            sums.add(rule, (&first, 0), &second, chunk.clone());
+            quick = quick.and_then(|mut bits| {
+                plain::add(&mut bits, rule, (&first_plain, &second_plain), (chunk.start, chunk.end))[0].then_some(bits)
+            });
         }
-        sums.bits[0]
+        if let Some([bits]) = quick {
+            assert_eq!(bits[0], sums.bits[0], "{element:?} {a:x?} {b:x?} {addend:x}");
+        }
+        (sums.bits[0], quick.is_some())
     }
 
     #[test]
@@ -550,7 +561,7 @@ mod tests {
         let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs/matrix_sums.txt");
         let file = std::env::var("WARPSHARD_MATRIX_SUMS").unwrap_or_else(|_| few.into());
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let mut checked = 0;
+        let (mut checked, mut quick) = (0, 0);
         for line in text.lines() {
             let mut parts = line.split(' ');
             let mut next = || parts.next().unwrap_or_default();
@@ -564,10 +575,11 @@ mod tests {
             let words: Vec<u32> = parts.map(|word| u32::from_str_radix(word, 16).unwrap()).collect();
             let k = (words.len() - 2) / 2;
             let (addend, expected) = (words[2 * k], words[2 * k + 1]);
-            let got = dot(rule, (element, half), &words[..k], &words[k..2 * k], addend);
+            let (got, quickly) = dot(rule, (element, half), &words[..k], &words[k..2 * k], addend);
             assert_eq!(got, expected, "{got:x} instead of the last word of {line}");
             checked += 1;
+            quick += u32::from(quickly);
         }
-        assert!(checked >= 288, "{checked} lines");
+        assert!(checked >= 288 && quick >= 100, "{checked} lines, {quick} of them quickly");
     }
 }

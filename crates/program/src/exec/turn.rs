@@ -138,6 +138,9 @@ fn other(
     (context, memories): (&mut Context<'_>, &mut Memories<'_>),
 ) -> Result<Flow, (Option<usize>, Trouble)> {
     let next = warp.paths[path].place + 1;
+    if context.skips_products && inst.op.is_product() {
+        return Ok(Flow::Next(next));
+    }
     let lanes = &mut warp.lanes;
     if convert::execute(inst, lanes, pool, mask) || cross::execute(inst, lanes, pool, mask) || tensor::execute(inst, lanes, pool, mask) {
         return Ok(Flow::Next(next));

@@ -16,7 +16,7 @@ mod tensor;
 mod texture;
 
 pub(super) use decode::{Banks, Decoded, decode, refusals};
-pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
+pub(super) use inst::{Address, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
 pub(super) use kinds::{
     Amount, AtomicOp, AtomicType, Barrier, Beyond, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess,
     Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, Rule, ShuffleMode, Space, Special, Tensor, VoteMode,

@@ -390,6 +390,11 @@ impl Op {
         }
     }
 
+    /// Whether it is a product of matrices.
+    pub(in super::super) fn is_product(self) -> bool {
+        matches!(self, Self::Tensor(_) | Self::Quad { .. } | Self::GroupProduct(_))
+    }
+
     /// Whether operands that are written as numbers are floating point, whose bits stand in the instruction word.
     pub(in super::super) fn takes_floats(self) -> bool {
         matches!(

@@ -1,0 +1,412 @@
+//! Whether a kernel's timing depends on the values that matrix products compute.
+//!
+//! In: the decoded instructions of a kernel. Out: whether addresses, branches, barriers and the lanes that execute can be known without these values, and if
+//! not, the instruction that needs one. Where they can, products need not be computed for a run that asks for cycles alone.
+//!
+//! A value is unknown when a product computed it, or an instruction from an unknown one. What is unknown is followed through registers and predicates, along
+//! every way that the code can go; of memory only the space is followed: where an unknown value is stored to it, whatever is loaded from it is unknown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Program;
+use super::error::ProgramError;
+use super::isa::{
+    Amount, Bulk, Element, Group, GroupProduct, Inst, Mbarrier, Number, Op, PREDICATE_SINK, PredicateSource, Rows, Space, Tensor,
+};
+
+/// Rows of registers: 256, those of zeros, and uniform ones.
+const MOST_ROWS: usize = 384;
+
+/// Rows that lie side by side: the first, and how many.
+type Span = (u16, u16);
+
+/// Spaces of memory that hold unknown values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spaces {
+    global: bool,
+    shared: bool,
+    local: bool,
+}
+
+impl Spaces {
+    fn of(self, space: Space) -> bool {
+        match space {
+            Space::Global => self.global,
+            Space::Shared => self.shared,
+            Space::Local => self.local,
+            Space::Generic => self.global || self.shared || self.local,
+        }
+    }
+
+    fn add(&mut self, space: Space) {
+        self.global |= matches!(space, Space::Global | Space::Generic);
+        self.shared |= matches!(space, Space::Shared | Space::Generic);
+        self.local |= matches!(space, Space::Local | Space::Generic);
+    }
+}
+
+/// The registers and predicates whose values are unknown before an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Unknown {
+    rows: [u64; MOST_ROWS / 64],
+    predicates: u32,
+}
+
+impl Unknown {
+    fn any(&self, (first, count): Span) -> bool {
+        (first..first + count).map(usize::from).any(|row| row < MOST_ROWS && self.rows[row / 64] >> (row % 64) & 1 != 0)
+    }
+
+    fn set(&mut self, (first, count): Span, unknown: bool) {
+        for row in (first..first + count).map(usize::from).filter(|row| *row < MOST_ROWS) {
+            self.rows[row / 64] = self.rows[row / 64] & !(1 << (row % 64)) | u64::from(unknown) << (row % 64);
+        }
+    }
+
+    fn holds(&self, predicate: PredicateSource) -> bool {
+        self.predicates >> predicate.index & 1 != 0
+    }
+
+    /// Adds what is unknown on another way; whether there was any.
+    fn merge(&mut self, other: &Self) -> bool {
+        let before = *self;
+        self.rows.iter_mut().zip(other.rows).for_each(|(row, other)| *row |= other);
+        self.predicates |= other.predicates;
+        *self != before
+    }
+}
+
+/// What an instruction reads and writes.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    /// Rows of its results.
+    pub(super) results: Vec<Span>,
+    /// Rows that its results depend on.
+    pub(super) data: Vec<Span>,
+    /// Rows that decide where it goes, what it accesses or when.
+    pub(super) steering: Vec<Span>,
+    /// Its guard and conditions decide that, too.
+    pub(super) steers: bool,
+    reads: Option<Space>,
+    writes: Option<Space>,
+    /// All predicates are read, or written.
+    pub(super) all_predicates: [bool; 2],
+    /// Its results are those of a matrix product.
+    pub(super) product: bool,
+}
+
+/// What an instruction reads and writes; every operation has its place here.
+pub(super) fn uses(inst: &Inst) -> Uses {
+    let source = |place: usize, count: u16| (inst.src[place].row, count);
+    let sources = |counts: [u16; 3]| (0..3).map(|place| source(place, counts[place])).collect::<Vec<_>>();
+    let data = |result: u16, counts: [u16; 3]| Uses { results: vec![(inst.dst, result)], data: sources(counts), ..Uses::default() };
+    let steers = |counts: [u16; 3]| Uses { steering: sources(counts), steers: true, ..Uses::default() };
+    let address = [(inst.address.row, 1 + u16::from(inst.address.wide)), (inst.address.uniform, 1 + u16::from(inst.address.uniform_wide))];
+    let access = |results: Vec<Span>, data: Vec<Span>, reads: Option<Space>, writes: Option<Space>| Uses {
+        results,
+        data,
+        steering: address.to_vec(),
+        steers: true,
+        reads,
+        writes,
+        ..Uses::default()
+    };
+    let double = |number: Number| if matches!(number, Number::Integer(8, _) | Number::Float(8)) { 2 } else { 1 };
+    match inst.op {
+        Op::Nop | Op::GroupCopies | Op::WaitCopies | Op::WaitProducts | Op::Yield | Op::SetSync => steers([0; 3]),
+        Op::Mov
+        | Op::ReadFirst
+        | Op::Add3 { .. }
+        | Op::MulAdd { .. }
+        | Op::CompareInt { .. }
+        | Op::Logic3 { .. }
+        | Op::PredicateLogic
+        | Op::Shift { .. }
+        | Op::ShiftAdd { .. }
+        | Op::MinMax { .. }
+        | Op::AddHalves
+        | Op::Pick(_)
+        | Op::Abs
+        | Op::PopCount
+        | Op::FindLeading { .. }
+        | Op::Reverse
+        | Op::BitMask { .. }
+        | Op::SignExtend { .. }
+        | Op::Permute
+        | Op::Select
+        | Op::Extract(_)
+        | Op::DotBytes { .. }
+        | Op::DotHalves { .. }
+        | Op::AbsDifference { .. }
+        | Op::AbsDifferenceBytes { .. }
+        | Op::FAdd(_)
+        | Op::FMul(_)
+        | Op::FMulScaled(..)
+        | Op::FFma(_)
+        | Op::FMinMax { .. }
+        | Op::CompareFloat { .. }
+        | Op::SetFloat { .. }
+        | Op::FSelect
+        | Op::CheckDivision
+        | Op::Mufu(_)
+        | Op::MufuHalf { .. }
+        | Op::HAdd(_)
+        | Op::HAddSingle
+        | Op::HMul(_)
+        | Op::HFma(_)
+        | Op::HMinMax { .. }
+        | Op::CompareHalf { .. }
+        | Op::SetHalf { .. }
+        | Op::PackHalves { .. }
+        | Op::PackIntegers(_)
+        | Op::Vote(_)
+        | Op::Shuffle(_)
+        | Op::Reduce { .. }
+        | Op::TransposeMatrix => data(1, [1; 3]),
+        Op::PredicatesToRegister { .. } => Uses { all_predicates: [true, false], ..data(1, [1; 3]) },
+        Op::RegisterToPredicates => Uses { all_predicates: [false, true], ..data(1, [1; 3]) },
+        Op::MovPair => data(2, [2, 1, 1]),
+        Op::AddPairs => data(2, [2; 3]),
+        // With a carry that leaves it, its sum has 64 bits.
+        Op::MulAddHigh { .. } => data(1, [1, 1, 2]),
+        Op::MulAddWide { .. } => data(2, [1, 1, 2]),
+        Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) | Op::PickDouble { .. } => data(2, [2; 3]),
+        Op::CompareDouble { .. } => data(1, [2; 3]),
+        Op::FloatToFloat { to, from, .. } | Op::FloatToInt { to, from, .. } | Op::IntToFloat { to, from, .. } => {
+            data(double(to), [double(from), 1, 1])
+        }
+        Op::IntToInt(number) => data(double(number), [double(number), 1, 1]),
+        Op::Match { wide, .. } => data(1, [1 + u16::from(wide), 1, 1]),
+        Op::Special(_, wide) => data(1 + u16::from(wide), [0; 3]),
+        Op::LoadPlace => data(2, [0; 3]),
+        Op::Elect => Uses { steers: true, ..data(1, [0; 3]) },
+        Op::Tensor(tensor) => Uses { product: true, ..data(sums(tensor), fragments(tensor)) },
+        Op::Quad { .. } => Uses { product: true, ..data(2, [2; 3]) },
+        Op::GroupProduct(product) => of_group(inst, product),
+        Op::Image(_) => of_image(inst),
+        Op::Load { space, words, .. } => access(vec![(inst.dst, u16::from(words.max(1)))], Vec::new(), Some(space), None),
+        Op::LoadConstant { words, .. } => access(vec![(inst.dst, u16::from(words.max(1)))], Vec::new(), None, None),
+        Op::Store { space, bytes } => access(Vec::new(), vec![source(0, u16::from(bytes.div_ceil(4)))], None, Some(space)),
+        Op::Atomic { space, kind, .. } => {
+            let words = 1 + u16::from(kind.is_wide());
+            access(vec![(inst.dst, words)], vec![source(0, words), source(1, words)], Some(space), Some(space))
+        }
+        Op::QuerySpace(_) => access(Vec::new(), Vec::new(), None, None),
+        Op::LoadMatrix { count, .. } => access(vec![(inst.dst, u16::from(count))], Vec::new(), Some(Space::Shared), None),
+        Op::StoreMatrix { count, .. } => access(Vec::new(), vec![source(0, u16::from(count))], None, Some(Space::Shared)),
+        Op::CopyAsync { .. } => {
+            let mut uses = access(Vec::new(), Vec::new(), Some(Space::Global), Some(Space::Shared));
+            uses.steering.extend([source(0, 1), source(1, 1)]);
+            uses
+        }
+        Op::Mbarrier(op) => {
+            let wide = matches!(op, Mbarrier::Write | Mbarrier::Arrive { arrivals: Amount::Register, .. });
+            let mut uses = access(vec![(inst.dst, 2)], Vec::new(), None, None);
+            uses.steering.push(source(0, 1 + u16::from(wide)));
+            uses
+        }
+        Op::Bulk(op) => {
+            let (reads, writes) = match op {
+                Bulk::Prefetch => (None, None),
+                Bulk::LoadTensor { .. } | Bulk::Load { .. } => (Some(Space::Global), Some(Space::Shared)),
+                Bulk::Move => (Some(Space::Shared), Some(Space::Shared)),
+                Bulk::StoreTensor { .. } | Bulk::ReduceTensor { .. } | Bulk::Store | Bulk::Reduce { .. } => {
+                    (Some(Space::Shared), Some(Space::Global))
+                }
+            };
+            Uses { reads, writes, ..steers([8, 2, 2]) }
+        }
+        Op::Branch | Op::BranchAny | Op::Sync | Op::Break | Op::Call | Op::Exit | Op::WarpSyncAll | Op::Trap => steers([0; 3]),
+        Op::ClusterArrive | Op::ClusterWait => steers([0; 3]),
+        Op::BranchDiverged { .. } | Op::RegisterToBarrier | Op::WarpSync { .. } | Op::Barrier(_) => steers([1; 3]),
+        Op::BranchIndirect | Op::JumpTo | Op::CallOutside => steers([2; 3]),
+        Op::BarrierToRegister { .. } | Op::BarrierResult => Uses { steers: true, ..data(1, [0; 3]) },
+    }
+}
+
+/// Rows of a matrix of a warp: `elements` of `bits` bits.
+fn rows_of(elements: usize, bits: usize) -> u16 {
+    (elements * bits / 1024) as u16
+}
+
+fn bits(element: Element) -> usize {
+    match element {
+        Element::Half | Element::Bfloat => 16,
+        Element::Tf32 => 32,
+        Element::Double => 64,
+        Element::E4m3 | Element::E5m2 => 8,
+        Element::Integer(bits, _) => usize::from(bits),
+    }
+}
+
+/// Rows of the sums of a product by a warp.
+fn sums(tensor: Tensor) -> u16 {
+    let width = if tensor.a == Element::Double {
+        64
+    } else if tensor.half {
+        16
+    } else {
+        32
+    };
+    rows_of(usize::from(tensor.m) * 8, width)
+}
+
+/// Rows of the two factors and the addend of a product by a warp.
+fn fragments(tensor: Tensor) -> [u16; 3] {
+    let (m, k) = (usize::from(tensor.m), usize::from(tensor.k));
+    [rows_of(m * k, bits(tensor.a)), rows_of(8 * k, bits(tensor.b)), sums(tensor)]
+}
+
+fn of_group(inst: &Inst, product: GroupProduct) -> Uses {
+    // Of 16 rows, those of a warp.
+    let sums = rows_of(16 * usize::from(product.n), if product.half { 16 } else { 32 });
+    let first = if product.registers { rows_of(16 * usize::from(product.k), bits(product.a)) } else { 0 };
+    Uses {
+        results: vec![(inst.dst, sums)],
+        data: vec![(inst.src[0].row, first), (inst.src[2].row, sums)],
+        // Where the matrices lie.
+        steering: vec![(inst.src[1].row, 4)],
+        steers: true,
+        product: true,
+        ..Uses::default()
+    }
+}
+
+fn of_image(inst: &Inst) -> Uses {
+    Uses {
+        results: vec![(inst.dst, 2), (inst.address.row, 2)],
+        steering: vec![(inst.src[0].row, 4), (inst.src[1].row, 4), (inst.address.uniform, 1)],
+        steers: true,
+        reads: Some(Space::Global),
+        writes: None,
+        ..Uses::default()
+    }
+}
+
+/// That a run of a program can do without the values of its products; returns how many instructions of the code compute such.
+pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
+    let (mut global, mut products) = (false, 0);
+    // Of a kernel that is launched often, once for each state of memory.
+    let mut known = BTreeMap::new();
+    for launch in program.launches.iter().filter(|launch| launch.copy.is_none()) {
+        let kernel = &launch.kernel;
+        let text = |place: usize| kernel.lines.get(place).map_or((0, ""), |(line, text)| (*line, text.as_str()));
+        let calls = |place: usize| text(place).1.contains("CALL");
+        let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
+        let after =
+            known.entry((Arc::as_ptr(kernel), global)).or_insert_with(|| follow(code, rows, Spaces { global, ..Spaces::default() }, calls));
+        global = *after.as_ref().map_err(|Needed { place, why }| {
+            let what = format!(
+                "the cycles of kernel {} depend on the values of its matrix products, which --matrix-values skip leaves out",
+                kernel.name
+            );
+            let (line, text) = text(*place);
+            ProgramError::new(&kernel.file, line, what)
+                .found(format!("`{text}` at pc {:#06x}, which {why}", 16 * place))
+                .expected("addresses, branches and barriers that do not depend on a product")
+                .help("leave out --matrix-values skip")
+        })?;
+        products += code.iter().filter(|inst| inst.op.is_product()).count() as u64;
+    }
+    Ok(products)
+}
+
+/// Why the values of a kernel's products are needed: the place of the instruction that does, and what it is about it.
+#[derive(Debug, PartialEq, Eq)]
+struct Needed {
+    place: usize,
+    why: &'static str,
+}
+
+/// Follows what is unknown through a kernel, given what memory holds of it before; returns whether device memory may hold such values afterwards. `calls` tells of a place
+/// that jumps to what a register holds whether that is a call.
+fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -> bool) -> Result<bool, Needed> {
+    spaces.shared = false;
+    spaces.local = false;
+    let returns: Vec<usize> =
+        (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallOutside)).map(|place| place + 1).collect();
+    // Until no space of memory is added.
+    loop {
+        let before = spaces;
+        let mut states: Vec<Option<Unknown>> = vec![None; code.len()];
+        let mut open = vec![0];
+        if let Some(first) = states.first_mut() {
+            *first = Some(Unknown::default());
+        }
+        while let Some(place) = open.pop() {
+            let (Some(inst), Some(Some(state))) = (code.get(place), states.get(place)) else { continue };
+            let mut state = *state;
+            step(inst, rows, &mut state, &mut spaces).map_err(|why| Needed { place, why })?;
+            let ways = successors(inst, place, &returns).filter(|_| !(inst.op == Op::JumpTo && calls(place)));
+            for next in ways.ok_or(Needed { place, why: "goes to a place that is known only when it executes" })? {
+                let Some(there) = states.get_mut(next) else { continue };
+                let more = there.is_none();
+                if there.get_or_insert(state).merge(&state) || more {
+                    open.push(next);
+                }
+            }
+        }
+        if spaces == before {
+            return Ok(spaces.global);
+        }
+    }
+}
+
+/// What is unknown after an instruction.
+fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Result<(), &'static str> {
+    let uses = uses(inst);
+    let conditions = inst.conditions.iter().any(|condition| state.holds(*condition));
+    let guard = state.holds(inst.guard);
+    if uses.steering.iter().any(|span| state.any(*span)) {
+        return Err(if inst.group == Group::Access { "has an address" } else { "has an operand" });
+    }
+    if uses.steers && (guard || conditions) {
+        return Err("has a condition");
+    }
+    let unknown = uses.product
+        || guard
+        || conditions
+        || uses.data.iter().any(|span| state.any(*span))
+        || uses.all_predicates[0] && state.predicates & 0x7f != 0
+        || uses.reads.is_some_and(|space| spaces.of(space));
+    if unknown && let Some(space) = uses.writes {
+        spaces.add(space);
+    }
+    // What a guard leaves alone stays as it was.
+    let whole = inst.guard == PredicateSource::TRUE;
+    for span in uses.results.iter().filter(|(first, _)| *first < rows.zero() || *first >= rows.first_uniform()) {
+        if unknown || whole {
+            state.set(*span, unknown);
+        }
+    }
+    let written = if uses.all_predicates[1] {
+        0x7f
+    } else {
+        inst.predicates.iter().filter(|to| **to != PREDICATE_SINK).fold(0, |set, to| set | 1 << to)
+    };
+    if unknown {
+        state.predicates |= written;
+    } else if whole {
+        state.predicates &= !written;
+    }
+    Ok(())
+}
+
+/// The places where a path can go on after an instruction; `None` where only its execution tells.
+fn successors(inst: &Inst, place: usize, returns: &[usize]) -> Option<Vec<usize>> {
+    let always = inst.guard == PredicateSource::TRUE && inst.conditions[0] == PredicateSource::TRUE;
+    let target = inst.immediate as usize / 16;
+    Some(match inst.op {
+        Op::Branch if always => vec![target],
+        Op::Branch | Op::BranchAny | Op::BranchDiverged { .. } => vec![target, place + 1],
+        Op::Call if always => vec![target],
+        Op::Call => vec![target, place + 1],
+        Op::Exit if always => Vec::new(),
+        Op::Trap if always => Vec::new(),
+        // A return; the functions of a kernel are called by their places.
+        Op::JumpTo if !returns.is_empty() => returns.to_vec(),
+        Op::JumpTo | Op::BranchIndirect => return None,
+        _ => vec![place + 1],
+    })
+}
