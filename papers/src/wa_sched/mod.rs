@@ -65,7 +65,14 @@ const STUDIES: &[Study] = &[
         name: "onac",
         summary: "ONAC and Seq-Det, how many SMs kernels need, compared with Section 4.4 of the thesis",
         machine: "fermi32",
-        takes: &[StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Length, StudyOption::Only],
+        takes: &[
+            StudyOption::Configuration,
+            StudyOption::Set,
+            StudyOption::Policy,
+            StudyOption::Order,
+            StudyOption::Length,
+            StudyOption::Only,
+        ],
         otherwise: THESIS,
         sweeps: &["gpu.sms"],
         run: study::onac::study,
@@ -127,12 +134,14 @@ mod tests {
     use warpshard_lab::Lab;
     use warpshard_lab::request::Request;
 
-    use super::study::onac::first_sample;
+    use super::study::{interleave, onac, phase_aware};
 
     #[test]
     fn stored_results_are_what_the_program_gives_now() {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/wa_sched/results"));
-        let rerun = |cells: &[&str]| first_sample(cells[0], &Request::default(), &Lab::new(None)).unwrap();
-        warpshard_lab::stored::check_stored(results, &[("onac-quick", rerun)]);
+        let sample = |cells: &[&str]| onac::first_sample(cells[0], &Request::default(), &Lab::new(None)).unwrap();
+        let pair = |cells: &[&str]| interleave::row_again(cells[0]);
+        let order = |cells: &[&str]| phase_aware::row_again(cells[0], cells[1]);
+        warpshard_lab::stored::check_stored(results, &[("onac-quick", sample), ("interleave", pair), ("phase-aware", order)]);
     }
 }

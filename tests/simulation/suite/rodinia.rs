@@ -18,6 +18,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("leukocyte", rodinia_images::cells),
     ("lud", decomposition),
     ("mummer", rodinia_images::matched),
+    ("nn", distances),
     ("nw", alignment),
     ("pathfinder", paths),
     ("srad_v1", speckle_by_columns),
@@ -42,6 +43,11 @@ fn backprop(done: &Done) {
     let changes: Vec<f64> = (0..trained.len()).map(change).collect();
     done.close("previous", &changes, 1e-6);
     done.close("trained", &trained.iter().zip(&changes).map(|(old, change)| old + change).collect::<Vec<f64>>(), 1e-6);
+}
+
+fn distances(done: &Done) {
+    let places = done.floats("places");
+    done.close("distances", &places.chunks_exact(2).map(|place| (30.0 - place[0]).hypot(90.0 - place[1])).collect::<Vec<f64>>(), 1e-6);
 }
 
 fn search(done: &Done) {

@@ -9,6 +9,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("binomialTiles", trees),
     ("convolutionSeparable", convolution),
     ("dct8x8", cosines),
+    ("dwtHaar1D", wavelets),
     ("dxtc", compressed),
     ("fastWalshTransform", walsh),
     ("histogram", histograms),
@@ -17,6 +18,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("scan", sums),
     ("sortingNetworks", sorted),
     ("transpose", turned),
+    ("transpose16", turned_in_tiles_of_16),
     ("vectorAdd", added),
 ];
 
@@ -145,6 +147,29 @@ fn turned(done: &Done) {
     done.close("copyShared", &input, 0.0);
     done.close("fine", &of(|y, x, n| (y / 32 * 32 + x % 32) * n + x / 32 * 32 + y % 32), 0.0);
     done.close("coarse", &of(|y, x, n| (x / 32 * 32 + y % 32) * n + y / 32 * 32 + x % 32), 0.0);
+}
+
+fn turned_in_tiles_of_16(done: &Done) {
+    let input = done.floats("in");
+    let n = input.len().isqrt();
+    let of = |from: fn(usize, usize, usize) -> usize| (0..n * n).map(|i| input[from(i / n, i % n, n)]).collect::<Vec<f64>>();
+    done.close("turned", &of(|y, x, n| x * n + y), 0.0);
+    done.close("exchanged", &of(|y, x, n| (x / 16 * 16 + y % 16) * n + y / 16 * 16 + x % 16), 0.0);
+}
+
+/// Each level's differences and averages, from those of the level before.
+fn wavelets(done: &Done) {
+    let signal = done.floats("signal");
+    let parts = signal.len() / 1024;
+    let (mut details, mut averages) = (vec![0.0; signal.len()], signal);
+    for count in (0..10).rev().map(|level| parts << level) {
+        let pairs = |sign: f64| averages.chunks_exact(2).map(move |pair| (pair[0] + sign * pair[1]) / 2_f64.sqrt()).collect::<Vec<f64>>();
+        let (differences, sums) = (pairs(-1.0), pairs(1.0));
+        details[count..2 * count].copy_from_slice(&differences);
+        averages = sums;
+    }
+    done.close("details", &details, 1e-5);
+    done.close("averages", &averages, 1e-5);
 }
 
 fn dots(done: &Done) {

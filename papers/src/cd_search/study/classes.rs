@@ -12,6 +12,25 @@ pub(super) struct Classified {
     pub(super) run: Taken,
 }
 
+impl Classified {
+    fn is_right(&self) -> bool {
+        self.run.classes() == published_classes(&self.members)
+    }
+
+    /// The row of the table.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let numbers = |name| self.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(" and ");
+        vec![
+            name(&self.members),
+            names(&published_classes(&self.members)),
+            names(&self.run.classes()),
+            if self.is_right() { "yes" } else { "no" }.to_owned(),
+            numbers("demand"),
+            numbers("supply"),
+        ]
+    }
+}
+
 /// The applications of a group.
 pub(super) fn name(members: &Members) -> String {
     members.iter().map(|app| applications()[*app].name.as_str()).collect::<Vec<_>>().join(" + ")
@@ -24,7 +43,7 @@ pub(super) fn published_classes(members: &Members) -> Vec<bool> {
 
 /// The types of a group's members, in words.
 pub(super) fn names(classes: &[bool]) -> String {
-    classes.iter().map(|memory| if *memory { "memory" } else { "compute" }).collect::<Vec<_>>().join(", ")
+    classes.iter().map(|memory| if *memory { "memory" } else { "compute" }).collect::<Vec<_>>().join(" and ")
 }
 
 /// The share in percent of groups with a member that the share of DRAM cycles with data (by application) takes for another type, with the
@@ -40,21 +59,23 @@ pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Member
     thresholds.filter_map(misses).reduce(f64::min)
 }
 
+/// The row of the table of a pair, by its applications, simulated again.
+#[cfg(test)]
+pub(super) fn row_again(pair: &str) -> String {
+    use warpshard_lab::Task;
+    let members = super::all_pairs().into_iter().find(|members| name(members) == pair).expect("a pair of the study");
+    let own = &published().own.parameters;
+    let apps = members.iter().map(|app| &applications()[*app]).collect();
+    let policy = Some("cd_search".to_owned());
+    let task = super::Sharing { apps, policy, machine: &own.machine, settings: own.set.clone(), cycles: own.profile_cycles };
+    Classified { run: task.run().expect("the study runs"), members }.cells().join(",")
+}
+
 /// Adds the table of the groups, and the comparison with the paper.
 pub(super) fn show(output: &mut StudyOutput, groups: &[Classified], utilisation: &[(usize, f64)]) {
     output.columns(&["applications", "published", "classified", "as published", "demand, B/cycle", "supply, B/cycle"]);
-    let right = |group: &&Classified| group.run.classes() == published_classes(&group.members);
-    for group in groups {
-        let numbers = |name| group.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(", ");
-        output.row(vec![
-            name(&group.members),
-            names(&published_classes(&group.members)),
-            names(&group.run.classes()),
-            if right(&group) { "yes" } else { "no" }.to_owned(),
-            numbers("demand"),
-            numbers("supply"),
-        ]);
-    }
+    groups.iter().for_each(|group| output.row(group.cells()));
+    let right = |group: &&Classified| group.is_right();
     for value in published().values.iter().filter(|value| value.of.configuration == Configuration::Classes) {
         let ours = match value.of.quantity {
             Quantity::Classified => (!groups.is_empty()).then(|| 100.0 * groups.iter().filter(right).count() as f64 / groups.len() as f64),

@@ -107,6 +107,12 @@ fn the_page_has_the_instructions_that_the_program_issues_now() {
 }
 
 #[test]
+fn stored_results_are_what_the_program_gives_now() {
+    let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cd_search/results"));
+    warpshard_lab::stored::check_stored(results, &[("classes", |cells| classes::row_again(cells[0]))]);
+}
+
+#[test]
 fn classes_are_compared_with_table_1_and_with_utilisation() {
     let signals = |memory: f64| [(0, "memory_intensive", 0.0), (12, "memory_intensive", memory), (0, "demand", 3.0), (12, "demand", 900.0)];
     let of = |memory| Classified { members: vec![0, 7], run: run(&[50, 60], &signals(memory)) };

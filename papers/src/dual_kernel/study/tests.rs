@@ -191,3 +191,13 @@ fn the_page_has_the_instructions_that_the_program_issues_now() {
     let sentence = format!("The task alone takes {cycles:.0} core cycles");
     assert!(page.contains(&sentence), "papers/src/dual_kernel/dual-kernel.md is stale, run the study again: {sentence}");
 }
+
+#[test]
+fn stored_results_are_what_the_program_gives_now() {
+    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/dual_kernel/results"));
+    warpshard_lab::stored::check_stored(results, &[("hotspot", |_| {
+        use warpshard_lab::Task;
+        let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+        format!("execution of the task alone, core cycles: {:.3}", TaskAlone { setup }.run().unwrap())
+    })]);
+}

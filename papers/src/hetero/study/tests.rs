@@ -161,3 +161,11 @@ fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
     let early = HeteroOptions { light_from: 3000, ..options };
     assert!(measure(&light, &early).unwrap_err().to_string().contains("had not settled by cycle 3000"));
 }
+
+#[test]
+fn the_page_has_what_the_program_gives_now() {
+    let run = measure(&Setup::together(STREAM, Cpus::Off), &HeteroOptions::new(&Request::default())).unwrap();
+    let sentence = format!("`stream` alone issues {:.4} warp instructions per core cycle, with `stall_mc` {:.4}", run.gpu_ipc, run.stall_mc);
+    let page = include_str!("../hetero.md");
+    assert!(page.contains(&sentence), "papers/src/hetero/hetero.md is stale, run the study again: {sentence}");
+}

@@ -257,6 +257,28 @@ fn show_signals(output: &mut StudyOutput, results: &Results) {
     );
 }
 
+/// The row of a kernel that ran alone.
+pub(super) fn profile_row(one: &Profiled) -> Vec<String> {
+    let (kernel, best) = (of(one.kernel), one.best());
+    let cycles: Vec<String> = one.runs.iter().map(|run| run.cycles.to_string()).collect();
+    vec![
+        kernel.name.clone(),
+        one.opt().to_string(),
+        kernel.opt.to_string(),
+        one.occupancy.most.to_string(),
+        kernel.most.to_string(),
+        one.kind().name().into(),
+        kernel.kind.name().into(),
+        percents(one.occupancy.each.map(|each| each * f64::from(one.opt()))),
+        percents(kernel.utilisation),
+        cycles.join(" "),
+        format!("{:.1}", 100.0 * best.sp),
+        format!("{:.1}", 100.0 * best.ldst),
+        format!("{:.1}", 100.0 * best.miss_rate()),
+        one.occupancy.ctas.to_string(),
+    ]
+}
+
 /// Table III: profiles beside the paper's.
 fn show_profiles(output: &mut StudyOutput, results: &Results) {
     let header = [
@@ -275,26 +297,7 @@ fn show_profiles(output: &mut StudyOutput, results: &Results) {
         "L1 misses %",
         "CTAs",
     ];
-    let rows = results.profiles.iter().map(|one| {
-        let (kernel, best) = (of(one.kernel), one.best());
-        let cycles: Vec<String> = one.runs.iter().map(|run| run.cycles.to_string()).collect();
-        vec![
-            kernel.name.clone(),
-            one.opt().to_string(),
-            kernel.opt.to_string(),
-            one.occupancy.most.to_string(),
-            kernel.most.to_string(),
-            one.kind().name().into(),
-            kernel.kind.name().into(),
-            percents(one.occupancy.each.map(|each| each * f64::from(one.opt()))),
-            percents(kernel.utilisation),
-            cycles.join(" "),
-            format!("{:.1}", 100.0 * best.sp),
-            format!("{:.1}", 100.0 * best.ldst),
-            format!("{:.1}", 100.0 * best.miss_rate()),
-            one.occupancy.ctas.to_string(),
-        ]
-    });
+    let rows = results.profiles.iter().map(profile_row);
     output.section("Kernels alone", "kernels.csv", header.map(String::from).to_vec(), rows.collect());
 }
 

@@ -105,3 +105,20 @@ fn the_page_has_the_cycles_that_the_program_takes_now() {
     let sentence = format!("SPM alone with two CTAs per SM takes {cycles} cycles");
     assert!(page.contains(&sentence), "papers/src/kernel_mgmt/kernel-mgmt.md is stale, run the study again: {sentence}");
 }
+
+/// The row of `kernels.csv` of a kernel alone with every number of CTAs per SM, simulated again.
+fn row_again(cells: &[&str]) -> String {
+    let member = kernel(cells[0]);
+    let request = Request::default();
+    let maker = Maker { request: &request, input: Input::Quick, within_opt: false };
+    let machine = maker.run(&[member], Scheme::LeftOver).machine().unwrap().machine;
+    let occupancy = occupancy(&kernels()[member], &machine, Input::Quick).unwrap();
+    let runs = (1..=occupancy.most).map(|ctas| maker.run(&[member], Scheme::Alone(ctas)).run().unwrap());
+    findings::profile_row(&Profiled { kernel: member, occupancy, runs: runs.collect(), tolerance: 0.0 }).join(",")
+}
+
+#[test]
+fn stored_results_are_what_the_program_gives_now() {
+    let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernel_mgmt/results"));
+    warpshard_lab::stored::check_stored(results, &[("pair", row_again)]);
+}

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use warpshard_lab::error::TaskError;
 use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::machine::Sharing;
-use warpshard_config::{Loaded, Override};
+use warpshard_config::{Loaded, Machine, Override};
 use warpshard_program::Program;
 use warpshard_workload::{Part, mix};
 use warpshard_report::bars::{Bars, Group};
@@ -52,6 +52,12 @@ struct Row {
     alone: [f64; 2],
     sequential: f64,
     interleaved: f64,
+}
+
+impl Row {
+    fn efficiency(&self) -> f64 {
+        efficiency(self.alone, self.sequential, self.interleaved)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -159,9 +165,62 @@ struct Measured {
 }
 
 impl Measured {
+    /// What the four runs of a row on a machine say.
+    fn of(row: &Row, taken: &[Taken], machine: &Machine) -> Self {
+        let scale = published().own.parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
+        // Bursts per core cycle that all channels move together.
+        let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
+        let peak = f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks;
+        let cycles = |i: usize| taken[i].cycles as f64 * scale;
+        Self {
+            loops: row.loops,
+            words: row.words,
+            alone: [cycles(0), cycles(1)],
+            sequential: cycles(2),
+            interleaved: cycles(3),
+            bandwidth: 100.0 * taken[1].dram_bursts as f64 / (taken[1].cycles as f64 * peak),
+        }
+    }
+
+    /// The row of the table, beside the published one.
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let pairs = [
+            (self.alone[0], row.alone[0]),
+            (self.alone[1], row.alone[1]),
+            (self.sequential, row.sequential),
+            (self.interleaved, row.interleaved),
+        ];
+        let mut cells = vec![format!("add {} + stream {}", row.loops, row.words)];
+        cells.extend(pairs.iter().flat_map(|(ours, theirs)| [format!("{ours:.0}"), format!("{theirs:.0}")]));
+        cells.extend([format!("{:.3}", self.efficiency()), format!("{:.3}", row.efficiency())]);
+        cells
+    }
+
     fn efficiency(&self) -> f64 {
         efficiency(self.alone, self.sequential, self.interleaved)
     }
+}
+
+/// The runs of a row: each program alone, one after the other, and interleaved.
+fn runs_of<'a>(row: &Row, set: &'a [(String, String)]) -> [Pair<'a>; 4] {
+    let (loops, words) = (Some(row.loops), Some(row.words));
+    [
+        (loops, None, Sharing::LeftOver),
+        (None, words, Sharing::LeftOver),
+        (loops, words, Sharing::LeftOver),
+        (loops, words, Sharing::Interleaved),
+    ]
+    .map(|(loops, words, sharing)| Pair { loops, words, sharing, set })
+}
+
+/// The row of the table whose pair is called `name`, simulated again.
+#[cfg(test)]
+pub(crate) fn row_again(name: &str) -> String {
+    let named = |row: &&Row| format!("add {} + stream {}", row.loops, row.words) == name;
+    let row = published().own.row.iter().find(named).expect("a row of the table");
+    let runs = runs_of(row, &[]);
+    let taken = runs.each_ref().map(|run| run.run().unwrap());
+    Measured::of(row, &taken, &runs[0].machine().unwrap().machine).cells(row).join(",")
 }
 
 /// Runs every pair alone, one after the other and interleaved.
@@ -169,37 +228,11 @@ impl Measured {
 /// # Errors
 /// When the programs are not there, or a run fails.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let Own { parameters, row } = &published().own;
-    let pair = |loops, words, sharing| Pair { loops, words, sharing, set: &request.set };
-    let tasks: Vec<Pair<'_>> = row
-        .iter()
-        .flat_map(|row| {
-            let (loops, words) = (Some(row.loops), Some(row.words));
-            let alone = [(loops, None), (None, words), (loops, words)].map(|(loops, words)| pair(loops, words, Sharing::LeftOver));
-            alone.into_iter().chain([pair(loops, words, Sharing::Interleaved)])
-        })
-        .collect();
+    let row = &published().own.row;
+    let tasks: Vec<Pair<'_>> = row.iter().flat_map(|row| runs_of(row, &request.set)).collect();
     let machine = tasks[0].machine().map_err(StudyError::input)?.machine;
     let taken = request.lab().all(&tasks).map_err(StudyError::input)?;
-    let scale = parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
-    // Bursts per core cycle that all channels move together.
-    let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
-    let peak = f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks;
-    let measured: Vec<Measured> = row
-        .iter()
-        .zip(taken.chunks_exact(4))
-        .map(|(row, taken)| {
-            let cycles = |i: usize| taken[i].cycles as f64 * scale;
-            Measured {
-                loops: row.loops,
-                words: row.words,
-                alone: [cycles(0), cycles(1)],
-                sequential: cycles(2),
-                interleaved: cycles(3),
-                bandwidth: 100.0 * taken[1].dram_bursts as f64 / (taken[1].cycles as f64 * peak),
-            }
-        })
-        .collect();
+    let measured: Vec<Measured> = row.iter().zip(taken.chunks_exact(4)).map(|(row, taken)| Measured::of(row, taken, &machine)).collect();
     let mut output = StudyOutput::new("interleave", format!("two kernels on the same SMs, compared with {}", published().source));
     show(&mut output, row, &measured);
     Ok(output)
@@ -219,21 +252,9 @@ fn show(output: &mut StudyOutput, rows: &[Row], measured: &[Measured]) {
         "efficiency",
         "published",
     ]);
-    let published_efficiency = |row: &Row| efficiency(row.alone, row.sequential, row.interleaved);
-    for (row, ours) in rows.iter().zip(measured) {
-        let pairs = [
-            (ours.alone[0], row.alone[0]),
-            (ours.alone[1], row.alone[1]),
-            (ours.sequential, row.sequential),
-            (ours.interleaved, row.interleaved),
-        ];
-        let mut cells = vec![format!("add {} + stream {}", row.loops, row.words)];
-        cells.extend(pairs.iter().flat_map(|(ours, theirs)| [format!("{ours:.0}"), format!("{theirs:.0}")]));
-        cells.extend([format!("{:.3}", ours.efficiency()), format!("{:.3}", published_efficiency(row))]);
-        output.row(cells);
-    }
+    rows.iter().zip(measured).for_each(|(row, ours)| output.row(ours.cells(row)));
     let ours: Vec<f64> = measured.iter().map(Measured::efficiency).collect();
-    let theirs: Vec<f64> = rows.iter().map(published_efficiency).collect();
+    let theirs: Vec<f64> = rows.iter().map(Row::efficiency).collect();
     let distance = mean(ours.iter().zip(&theirs).map(|(ours, theirs)| (ours - theirs).abs())).unwrap_or_default();
     output.figure("efficiency: mean distance from the published", distance);
     output.figure("efficiency: rank correlation with the published", rank_correlation(&ours, &theirs).unwrap_or_default());
@@ -254,7 +275,7 @@ fn show(output: &mut StudyOutput, rows: &[Row], measured: &[Measured]) {
         }
     }
     let group =
-        |(row, ours): (&Row, &f64)| Group { name: format!("{}+{}", row.loops, row.words), values: vec![*ours, published_efficiency(row)] };
+        |(row, ours): (&Row, &f64)| Group { name: format!("{}+{}", row.loops, row.words), values: vec![*ours, row.efficiency()] };
     output.bars(
         ["efficiency.svg", "efficiency.png"],
         Bars {

@@ -265,6 +265,21 @@ fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
+/// The row of `runs.csv` of a kernel under a value of `gpu.sm.order`, simulated again.
+#[cfg(test)]
+pub(crate) fn row_again(kernel: &str, order: &str) -> String {
+    use warpshard_lab::Task;
+    let request = Request::default();
+    let thesis = Thesis::new(&request);
+    let kernel = library().own.named(kernel).expect("a kernel of the study");
+    let job = KernelJob::new(base(&thesis, kernel), kernel, true);
+    let cycles = job.grid().expect("it has a grid").cycles(thesis.cycles);
+    let job = KernelJob { job: job.job.cycles(cycles).set("gpu.sm.order", order), program: job.program };
+    let gpu = job.job.load().expect("the machine is there").machine.gpu;
+    let rate = job.run().expect("the study runs").steady_rate(cycles);
+    format!("{},{order},{rate:.4},{:.4}", kernel.name, 1.0 - rate / f64::from(gpu.sms * gpu.sm.schedulers))
+}
+
 fn base(thesis: &Thesis<'_>, kernel: &Kernel) -> Job {
     thesis.job(kernel, &library().own.machines.phases, &Default::default())
 }

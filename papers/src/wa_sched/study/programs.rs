@@ -39,6 +39,11 @@ impl KernelJob {
         Self { job, program }
     }
 
+    /// The job as that of a launch that says how many CTAs a core holds, if there is one.
+    pub(super) fn of_launch(job: Job, launch: Option<&'static Launch>) -> Self {
+        Self { job, program: launch.and_then(|launch| Some((launch, launch.ctas?))) }
+    }
+
     /// The grid on the job's machine.
     ///
     /// # Errors
@@ -122,6 +127,6 @@ mod tests {
             assert_eq!(occupancies(&machine, &workload).unwrap(), [launch.ctas.unwrap_or(cells.ctas)], "{}", kernel.name);
             programs += 1;
         }
-        assert_eq!(programs, 9);
+        assert_eq!(programs, 10);
     }
 }

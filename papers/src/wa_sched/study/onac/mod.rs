@@ -5,7 +5,8 @@
 //! Detections are simulated in full, then some CTA waves more; the rest of the grid is extrapolated at the rate of these waves
 //! and marked, and so is the run with all cores that they are compared with. Some kernels also run to their end.
 //!
-//! Searches begin after some CTA waves, when the LLC is full; what ONAC finds from an empty LLC on is shown, too.
+//! Searches begin after some CTA waves, when the LLC is full; what ONAC finds from an empty LLC on is shown, too. `--configuration programs` runs
+//! kernels of which there are programs with the grids of Table 4.4 as these, in place of their models.
 
 mod detect;
 mod oracle;
@@ -20,7 +21,8 @@ use warpshard_lab::job::{Job, Row, Run};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::request::Request;
 
-use super::{CoreType, Grid, Kernel, StudyError, Thesis, library};
+use super::programs::KernelJob;
+use super::{CoreType, Kernel, StudyError, Thesis, library};
 use detect::{Detection, waves_after, whole};
 use oracle::{CORES, Curve};
 use point::{Point, Relative};
@@ -31,6 +33,11 @@ use published::{Entry, Own, Scheme, published};
 /// # Errors
 /// When `--only` names no kernel, or a kernel does not run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let programs = match request.configuration.as_deref() {
+        None | Some("models") => false,
+        Some("programs") => true,
+        Some(other) => return Err(StudyError::Input(format!("--configuration {other}: expected one of models, programs"))),
+    };
     let thesis = Thesis::new(request);
     let kernels = thesis.kernels("Table 4.4", |kernel| kernel.cores.is_some())?;
     let entries = published()
@@ -38,25 +45,27 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         .kernel
         .iter()
         .filter_map(|entry| kernels.iter().find(|kernel| kernel.name == entry.name).map(|kernel| (entry, *kernel)));
-    let entries: Vec<(&Entry, &Kernel)> = entries.collect();
-    let points = entries.par_iter().map(|(entry, kernel)| point(&thesis, entry, kernel));
+    let entries: Vec<(&'static Entry, &Kernel)> = entries.collect();
+    let points = entries.par_iter().map(|(entry, kernel)| point(&thesis, entry, kernel, programs));
     let points: Vec<Point> = points.collect::<Result<_, TaskError>>().map_err(StudyError::input)?;
     let waves = published().own.parameters.waves;
     let how =
         if request.full { "whole grids".to_owned() } else { format!("detection and {waves} CTA waves or more, the rest extrapolated") };
     let machine = &library().own.machines.cores;
-    let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {machine}, compared with {}: {how}", published().source));
+    let of = if programs { ", programs where there are some" } else { "" };
+    let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {machine}{of}, compared with {}: {how}", published().source));
     show::all(&mut output, &points, thesis.candidate_name());
     Ok(output)
 }
 
-fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, TaskError> {
+fn point(thesis: &Thesis<'_>, entry: &'static Entry, kernel: &Kernel, programs: bool) -> Result<Point, TaskError> {
     let full = thesis.request.full;
     let Own { parameters, shown, .. } = &published().own;
     let base = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
-    let grid = Grid::of(&base)?;
+    let launched = |job: Job| KernelJob::of_launch(job, entry.program.as_ref().filter(|_| programs));
+    let grid = launched(base.clone()).grid()?;
     let instructions = grid.instructions();
-    let run = |job: Job| thesis.lab.one(&job);
+    let run = |job: Job| thesis.lab.one(&launched(job));
     let [stretch, of_all] = [parameters.stretch, parameters.all_cores].map(|least| if full { None } else { grid.cycles(least) });
     let all = run(base.clone().cycles(of_all))?;
     let curve = Curve::of(shown.swept.contains(&entry.name), |cores| {
@@ -83,11 +92,12 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, T
             Ok::<_, TaskError>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
         })
         .transpose()?;
-    let candidate = of_candidate(thesis, &base.clone().cycles(of_all), &all, instructions)?;
+    let candidate = of_candidate(thesis, &base.clone().cycles(of_all), &all, instructions, &run)?;
     Ok(Point {
         entry: entry.clone(),
         published: kernel.cores.unwrap_or(CoreType::B),
         ctas: grid.ctas,
+        program: programs && entry.program.is_some(),
         fitted: ["Table 4.4", "Figure 4.", "4.4"].iter().any(|table| grid.is_fitted_to(table, &[])),
         curve,
         detected: [of(&onac?), of(&seq?)],
@@ -99,9 +109,15 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, T
 }
 
 /// The user's policy and order in place of all cores, whose run is `all`; `None` where the user gives none.
-fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64) -> Result<Option<Relative>, TaskError> {
+fn of_candidate(
+    thesis: &Thesis<'_>,
+    of_all: &Job,
+    all: &Run,
+    instructions: f64,
+    run: &dyn Fn(Job) -> Result<Run, TaskError>,
+) -> Result<Option<Relative>, TaskError> {
     let Some(candidate) = &thesis.candidate else { return Ok(None) };
-    let run = thesis.lab.one(&candidate.apply(of_all))?;
+    let run = run(candidate.apply(of_all))?;
     let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
     Ok(Some(Relative::of(&whole_of(all), &whole_of(&run))))
 }
@@ -126,6 +142,7 @@ mod tests {
 
     use warpshard_lab::published::Published;
 
+    use super::super::Grid;
     use super::published::{Of, Quantity, Shown};
     use super::*;
 
@@ -141,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn programs_have_the_grids_of_table_4_4() {
+        let request = Request::default();
+        let thesis = Thesis::new(&request);
+        let programs: Vec<&Entry> = published().own.kernel.iter().filter(|entry| entry.program.is_some()).collect();
+        assert_eq!(programs.len(), 3);
+        for entry in programs {
+            let kernel = library().own.named(&entry.name).unwrap();
+            let job = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
+            let grid = KernelJob::of_launch(job, entry.program.as_ref()).grid().unwrap();
+            assert_eq!((grid.ctas, Some(grid.most)), (entry.ctas, entry.program.as_ref().unwrap().ctas), "{}", entry.name);
+        }
+    }
+
+    #[test]
     fn a_policy_of_the_user_is_compared_with_all_cores_in_columns_of_its_name() {
         let policy = "static_limit:cores=8";
         let request = Request { policy: vec![policy.into()], ..Request::default() };
@@ -149,7 +180,7 @@ mod tests {
         let of_all = thesis.job(kernel, &library().own.machines.cores, &BTreeMap::new()).cycles(Some(8_000));
         let instructions = Grid::of(&of_all).unwrap().instructions();
         let all = thesis.lab.one(&of_all).unwrap();
-        let eight = of_candidate(&thesis, &of_all, &all, instructions).unwrap().unwrap();
+        let eight = of_candidate(&thesis, &of_all, &all, instructions, &|job| thesis.lab.one(&job)).unwrap().unwrap();
         assert!((20.0..40.0).contains(&eight.performance), "8 of 32 cores of a kernel that uses all: {eight:?}");
         assert!(eight.saved < 0.0, "static power is paid for longer: {eight:?}");
         let mut output = StudyOutput::new("onac", String::new());

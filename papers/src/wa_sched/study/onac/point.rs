@@ -27,6 +27,8 @@ pub(super) struct Point {
     pub(super) published: CoreType,
     /// CTAs of our grid.
     pub(super) ctas: u32,
+    /// It ran as a program, and not as a model.
+    pub(super) program: bool,
     pub(super) fitted: bool,
     pub(super) curve: Curve,
     /// Under ONAC and Seq-Det.

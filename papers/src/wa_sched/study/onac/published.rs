@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use warpshard_lab::published::{Published, read};
 
-use super::super::CoreType;
+use super::super::{CoreType, Launch};
 
 /// The study's own part of its file.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,6 +52,8 @@ pub(super) struct Entry {
     pub(super) grid: BTreeMap<String, i64>,
     pub(super) cores: Option<u32>,
     pub(super) first: Option<u32>,
+    /// The kernel as a launch of a program.
+    pub(super) program: Option<Launch>,
 }
 
 /// What a mean over kernels is of.

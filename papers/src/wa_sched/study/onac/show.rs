@@ -55,6 +55,7 @@ pub(super) fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option
         "ONAC det. % of run",
         "Seq-Det det. % of run",
         "ONAC from empty LLC",
+        "as",
         "how",
     ];
     let candidate = candidate.map(|name| [format!("{name} perf. %"), format!("{name} saves %")]);
@@ -78,6 +79,7 @@ pub(super) fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option
             format!("{:.1}", onac.share()),
             format!("{:.1}", seq.share()),
             or_dash(point.cold.found),
+            if point.program { "program" } else { "model" }.into(),
             if point.ended() == Ended::Extrapolated { "extrapolated" } else { "simulated" }.into(),
         ];
         cells.extend(point.candidate.iter().flat_map(|relative| [relative.performance, relative.saved]).map(|value| format!("{value:.1}")));
