@@ -137,8 +137,8 @@ fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u6
     let mut at = [0; RANKS];
     for number in (0..rows).map(|number| number * row) {
         let mut start = Some(map.address);
-        for place in 1..map.rank {
-            let index = i64::from(corner(place)) + (at[place] * u64::from(map.steps[place])) as i64;
+        for (place, at) in at.iter().enumerate().take(map.rank).skip(1) {
+            let index = i64::from(corner(place)) + (at * u64::from(map.steps[place])) as i64;
             let inside = index >= 0 && (index as u64) < map.sizes[place];
             start = start.filter(|_| inside).map(|start| start.wrapping_add(index as u64 * map.strides[place - 1]));
         }
