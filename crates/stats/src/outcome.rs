@@ -2,7 +2,7 @@
 
 use warpshard_base::{AppId, KernelIndex, StreamId};
 
-use super::{CounterInfo, CounterVisitor, Latencies, Relaxed, Sampled};
+use super::{CounterInfo, CounterVisitor, IntervalSeries, Latencies, Relaxed, Sampled};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +185,7 @@ pub struct Outcome {
     /// The applications of the CPU cores that were on, core by core.
     pub cpu_applications: Vec<String>,
     /// Interval series; empty when none was requested.
-    pub intervals: Vec<IntervalRow>,
+    pub intervals: IntervalSeries,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
     /// What makes the results approximate; `None` for an exact run.
