@@ -7,6 +7,7 @@
 //! listings of this project agree with it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::error::ProgramError;
 use super::exec::OUTSIDE_FUNCTIONS;
@@ -23,11 +24,18 @@ const MOST_THREADS: i64 = 1024;
 /// Threads of a warp.
 const WARP: i64 = 32;
 
-/// Checks all of a listing.
+/// Reads a listing that agrees with itself.
 ///
 /// # Errors
-/// The first contradiction, with its line.
-pub(super) fn check(module: &Module) -> Result<(), ProgramError> {
+/// When it cannot be read, or the first contradiction, with its line.
+pub(super) fn load(file: &Path) -> Result<Module, ProgramError> {
+    let module = Module::load(file)?;
+    check(&module)?;
+    Ok(module)
+}
+
+/// Checks all of a listing.
+fn check(module: &Module) -> Result<(), ProgramError> {
     let mut names = BTreeSet::new();
     for kernel in &module.kernels {
         if !names.insert(kernel.name.as_str()) {

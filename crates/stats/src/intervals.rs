@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-use super::{Counted, CounterInfo, IntervalRow};
+use super::{Counted, CounterInfo};
 
 /// Rows that are packed together.
 const BLOCK_ROWS: usize = 512;
@@ -18,6 +18,15 @@ const MOST_NUMBER_BYTES: usize = 10;
 
 /// A column: the kind of component and the counter, summed over all of the kind.
 pub type IntervalColumn = (&'static str, &'static CounterInfo);
+
+/// One row of the interval series: what was counted over the chip in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// Core cycle at which the interval ended.
+    pub cycle: u64,
+    /// The columns, the same in every row: kind of component, and the counter summed over all of the kind.
+    pub counters: Vec<(&'static str, Counted)>,
+}
 
 /// The interval series of a run; empty when none was requested.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -14,6 +14,7 @@ use toml::Spanned;
 
 use warpshard_base::KernelIndex;
 
+use super::consistency;
 use super::contents::{self, Element};
 use super::error::{ProgramError, listed};
 use super::exec::WINDOWS;
@@ -197,7 +198,7 @@ impl<'a> Loader<'a> {
                 first.ok_or_else(none)?
             }
         };
-        let module = Module::load(&self.folder.join(name))?;
+        let module = consistency::load(&self.folder.join(name))?;
         let key = file.modules.iter().find(|(_, value)| *value == name).map_or("", |(key, _)| key);
         let arch = format!("sm_{}", module.arch);
         if key.trim_end_matches('a') != arch {
