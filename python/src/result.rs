@@ -119,7 +119,7 @@ impl Outcome {
         let files = py.detach(|| self.finished.files().0);
         let made = PyDict::new(py);
         for file in files {
-            made.set_item(file.name, PyBytes::new(py, &file.contents))?;
+            made.set_item(file.name, PyBytes::new(py, &file.contents()))?;
         }
         Ok(made)
     }
@@ -199,12 +199,16 @@ impl Outcome {
 
     /// A row per interval.
     fn intervals(&self) -> PyResult<Table> {
-        let rows = &self.finished.outcome.intervals;
+        let series = &self.finished.outcome.intervals;
+        let mut lists = vec![Vec::with_capacity(series.len()); 1 + series.columns().len()];
+        let mut rows = series.values();
+        while let Some((cycle, values)) = rows.next_row() {
+            lists.iter_mut().zip(std::iter::once(cycle).chain(values.iter().copied())).for_each(|(list, value)| list.push(value));
+        }
+        let names = series.columns().iter().map(|(kind, info)| format!("{kind}.{}", info.name));
         let mut columns = Columns::default();
-        columns.numbers("cycle", rows.iter().map(|row| Some(row.cycle)));
-        let known = rows.first().map_or(&[][..], |row| &row.counters);
-        for (place, (kind, counted)) in known.iter().enumerate() {
-            columns.numbers(format!("{kind}.{}", counted.info.name), rows.iter().map(|row| Some(row.counters[place].1.value)));
+        for (name, list) in std::iter::once("cycle".to_owned()).chain(names).zip(lists) {
+            columns.numbers(name, list.into_iter().map(Some));
         }
         columns.table()
     }
@@ -226,7 +230,7 @@ impl Outcome {
     /// A row per interval with the mean power of each component.
     fn power(&self) -> PyResult<Table> {
         let Finished { facts, outcome, .. } = &*self.finished;
-        let rows = facts.energy.as_ref().map_or_else(Vec::new, |model| model.intervals(outcome));
+        let rows = facts.energy.as_ref().map_or_else(Vec::new, |model| model.intervals(&outcome.intervals).collect());
         let mut columns = Columns::default();
         columns.numbers("cycle", rows.iter().map(|(cycle, _)| Some(*cycle)));
         columns.floats("joules", rows.iter().map(|(_, energy)| Some(energy.total())));

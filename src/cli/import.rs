@@ -1,4 +1,4 @@
-//! `warpshard import`: converts a pair of Accel-Sim configuration files to a machine.
+//! `warpshard import`: converts Accel-Sim configuration files to a machine.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::output;
 /// # Errors
 /// When a file cannot be read or is invalid, or the machine exists or cannot be written.
 pub(super) fn import(args: &ImportArgs) -> Result<Exit, Failure> {
-    let (gpgpusim, trace) = (read(&args.gpgpusim)?, read(&args.trace_config)?);
+    let (gpgpusim, trace) = (read(&args.gpgpusim)?, args.trace_config.as_deref().map(read).transpose()?);
     let stem = args.out.file_stem().map_or_else(|| "machine".into(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || name.contains(|c: char| c.is_control() || c == '"' || c == '\\') {
@@ -26,7 +26,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Exit, Failure> {
             format!("--name `{name}`: names must not be empty or contain quotes, backslashes or control characters"),
         ));
     }
-    let imported = import::import(&gpgpusim, &trace, &name).map_err(|errors| Failure::new(Exit::Config, errors))?;
+    let imported = import::import(&gpgpusim, trace.as_ref(), &name).map_err(|errors| Failure::new(Exit::Config, errors))?;
     let failure = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", args.out.display()));
     let mut file = std::fs::File::create_new(&args.out).map_err(failure)?;
     file.write_all(imported.toml.as_bytes()).map_err(failure)?;

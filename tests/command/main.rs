@@ -6,3 +6,4 @@ mod results;
 #[path = "../common/shared.rs"]
 mod shared;
 mod special_files;
+mod traces;

@@ -14,10 +14,10 @@ use serde_json::Value;
 /// Counters by name.
 type Counts = BTreeMap<String, u64>;
 
-/// All simulation results of a run, layout 1. A field that is not required is there for runs that have it.
+/// All simulation results of a run, layout 2. A field that is not required is there for runs that have it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "warpshard stats.json, layout 1")]
+#[schemars(title = "warpshard stats.json, layout 2")]
 struct Stats {
     /// The layout; raised whenever a field changes its name or meaning.
     schema_version: u32,
@@ -179,6 +179,8 @@ struct Total {
     ipc: Option<f64>,
     kernels: u64,
     kernels_ended: u64,
+    /// Launches that were not reached; `kernels` does not list them.
+    kernels_not_launched: u64,
     ctas: u64,
     ctas_done: u64,
     /// Counters that SMs keep per kernel, summed over the kernels.

@@ -330,7 +330,7 @@ fn imports() -> Vec<Vec<u8>> {
 
 fn import_text(_: &Path, input: &[u8]) {
     let (first, second) = (Source::file("gpgpusim.config", text(input)), Source::file("trace.config", String::new()));
-    match import::import(&first, &second, "fuzz") {
+    match import::import(&first, Some(&second), "fuzz") {
         Ok(imported) => assert!(!imported.toml.is_empty()),
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),
     }

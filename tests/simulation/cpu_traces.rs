@@ -81,3 +81,35 @@ fn broken_traces_are_refused_with_file_line_and_advice() {
     assert!(missing.contains("there is no such file"), "{missing}");
     assert!(CpuTrace::open(folder.path()).unwrap_err().to_string().contains("it is a folder"));
 }
+
+/// A file of ChampSim's format: the instruction pointer, flags and registers, two addresses of stores and four of loads.
+#[test]
+fn a_trace_of_champsim_is_named_and_its_conversion_is_where_the_message_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<u8> = (0..100_u64)
+        .flat_map(|i| {
+            let registers = [0, 0, 1, 0, 2, 0, 0, 0];
+            let memory = [0, 0, 0x10000 + 64 * i, 0, 0, 0].map(u64::to_le_bytes);
+            [(0x40_0000 + 4 * i).to_le_bytes(), registers].into_iter().chain(memory).flatten().collect::<Vec<u8>>()
+        })
+        .collect();
+    assert_eq!(records.len(), 6400);
+    for (name, content) in [("hundred.champsimtrace", records.clone()), ("hundred.champsimtrace.gz", gzip(&records))] {
+        let said = CpuTrace::open(&write(folder.path(), name, &content)).unwrap_err().to_string();
+        assert!(said.contains("binary, as those of ChampSim are") && said.contains("docs/cpu.md") && !said.contains("DRAM"), "{said}");
+    }
+    // The program that the page shows.
+    let page = std::fs::read_to_string("docs/cpu.md").unwrap();
+    let program = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    write(folder.path(), "convert.py", program.as_bytes());
+    let mut child = std::process::Command::new("python3")
+        .arg(folder.path().join("convert.py"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&records).unwrap();
+    let text = child.wait_with_output().unwrap().stdout;
+    let trace = CpuTrace::open(&write(folder.path(), "hundred.txt", &text)).unwrap();
+    assert_eq!((trace.instructions(), trace.reads(), trace.writebacks()), (100, 100, 0));
+}

@@ -213,7 +213,7 @@ fn the_energy_of_the_intervals_is_the_energy_of_the_run() {
         let set = EnergySet::named("fermi-40nm").unwrap();
         let model = Model::new(set.clone(), &case.machine);
         let whole = set.breakdown(&outcome, &case.machine);
-        let parts = model.intervals(&outcome);
+        let parts: Vec<_> = model.intervals(&outcome.intervals).collect();
         assert!(parts.len() > 1 && parts.last().unwrap().0 == outcome.counted_until, "{}", case.name);
         let close = |what: &str, sum: f64, all: f64| {
             assert!((sum - all).abs() <= all.abs() * 1e-9, "{}: {what}: {sum} J in intervals, {all} J in all", case.name);

@@ -35,13 +35,13 @@ fn small(more: &str) -> Result<Imported, String> {
          -gpgpu_dram_timing_opt \"nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:\n   CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3\" # quoted\n{more}"
     );
     let trace = "-trace_opcode_latency_initiation_int 2,2\n-trace_opcode_latency_initiation_sp 2,2\n";
-    import(&Source::file("a.config", text), &Source::file("t.config", trace), "small").map_err(|errors| errors.to_string())
+    import(&Source::file("a.config", text), Some(&Source::file("t.config", trace)), "small").map_err(|errors| errors.to_string())
 }
 
 #[test]
 fn importing_the_v100_s_configuration_gives_the_v100() {
     let [gpgpusim, trace] = pair("SM7_QV100");
-    let mut imported = machine(&import(&gpgpusim, &trace, "v100").unwrap());
+    let mut imported = machine(&import(&gpgpusim, Some(&trace), "v100").unwrap());
     let ours = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
     // The keys that docs/machines.md lists: v100 has the hardware's granularities. What its perfect caches would be like and
     // what units that it lacks would take is not simulated.
@@ -58,7 +58,7 @@ fn importing_the_v100_s_configuration_gives_the_v100() {
 fn the_imported_machines_that_we_ship_are_what_the_importer_writes() {
     for (name, folder) in [("rtx2060", "SM75_RTX2060"), ("rtx3070", "SM86_RTX3070")] {
         let [gpgpusim, trace] = pair(folder);
-        let imported = import(&gpgpusim, &trace, name).unwrap();
+        let imported = import(&gpgpusim, Some(&trace), name).unwrap();
         assert_eq!(imported.toml, fs::read_to_string(format!("configs/machines/{name}.toml")).unwrap(), "{name}");
         assert!(imported.report.unknown.is_empty(), "{}", imported.report);
         let machine = machine(&imported);
@@ -133,7 +133,7 @@ fn lines_of_256_bytes_are_the_llc_s_without_sectors() {
 
 #[test]
 fn a_missing_option_without_default_is_named() {
-    let error = import(&Source::file("a.config", "-gpgpu_n_mem 8\n"), &Source::file("t.config", ""), "x").unwrap_err().to_string();
+    let error = import(&Source::file("a.config", "-gpgpu_n_mem 8\n"), Some(&Source::file("t.config", "")), "x").unwrap_err().to_string();
     for option in ["-gpgpu_clock_domains", "-gpgpu_mem_addr_mapping", "-gpgpu_dram_timing_opt"] {
         assert!(error.contains(&format!("the option {option} is missing")), "{error}");
     }
@@ -147,4 +147,41 @@ fn the_compute_capability_is_that_of_two_options() {
     assert_eq!(of(""), "unknown");
     let strange = small("-gpgpu_compute_capability_major 77\n").unwrap();
     assert!(strange.report.warnings.iter().any(|w| w.contains("compute capability 77.0 is unknown here")), "{}", strange.report);
+}
+
+/// The machine of Volta, as the reference publishes it, with one option changed.
+fn qv100(from: &str, to: &str) -> Imported {
+    let [gpgpusim, trace] = pair("SM7_QV100");
+    assert!(gpgpusim.text.contains(from), "{from}");
+    let changed = Source::file("changed.config", gpgpusim.text.replacen(from, to, 1));
+    import(&changed, Some(&trace), "changed").unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn the_larger_of_two_row_cycles_holds_where_a_configuration_contradicts_itself() {
+    // RAS 28 and RP 12 of that configuration are 40 together.
+    let imported = qv100("RC=40", "RC=30");
+    assert_eq!(machine(&imported).mem.dram.timing.tRC, 40);
+    let said = imported.report.to_string();
+    assert!(said.contains("RC=30 is below RAS + RP = 40, which holds"), "{said}");
+}
+
+#[test]
+fn a_sector_may_take_several_bursts_whatever_the_mapping_calls_one() {
+    let imported = qv100("-gpgpu_dram_buswidth \"16\"", "-gpgpu_dram_buswidth \"8\"");
+    let machine = machine(&imported);
+    assert_eq!((machine.mem.dram.bus_bytes * machine.mem.dram.burst, machine.mem.map.column_mask & 31), (16, 31));
+}
+
+#[test]
+fn a_configuration_without_that_of_the_traces_takes_the_times_of_ptx_and_says_so() {
+    let [gpgpusim, _] = pair("SM75_RTX2060");
+    let imported = import(&gpgpusim, None, "alone").unwrap();
+    let timing = |class| machine(&imported).gpu.sm.timing[class as usize];
+    use warpshard::workload::OpClass;
+    assert_eq!((timing(OpClass::Int).latency, timing(OpClass::Int).initiation), (4, 2));
+    assert_eq!((timing(OpClass::Dp).latency, timing(OpClass::Dp).initiation), (64, 64));
+    assert_eq!((timing(OpClass::Sfu).latency, timing(OpClass::Sfu).initiation), (21, 8));
+    let said = imported.report.to_string();
+    assert!(said.contains("without a trace.config") && said.contains("--trace-config"), "{said}");
 }

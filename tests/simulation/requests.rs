@@ -20,7 +20,7 @@ fn model(name: &str, set: &[(&str, &str)]) -> Request {
 fn stats(request: &Request) -> Result<String, Error> {
     let finished = simulate(catalogue(), request)?;
     let table = finished.tables().into_iter().find(|file| file.name == "stats.json").expect("every run has one");
-    Ok(String::from_utf8_lossy(&table.contents).into_owned())
+    Ok(String::from_utf8_lossy(&table.contents()).into_owned())
 }
 
 #[test]

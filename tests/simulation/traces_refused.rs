@@ -110,7 +110,7 @@ const MESSAGES: &[(&str, &str)] = &[
   help: write the number the compiler reports, or pass --lenient to take the highest register used
 error: kernel-1.traceg:7: no opcode table has this binary version
   found: `-binary version = 0`
-  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)
+  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)
   help: write the version of the traced GPU, or pass --lenient to guess it from the opcodes",
     ),
     (
@@ -145,7 +145,7 @@ error: kernel-1.traceg:7: no opcode table has this binary version
         "unknown-isa",
         "error: kernel-1.traceg:7: no opcode table has this binary version
   found: `-binary version = 123`
-  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)
+  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)
   help: write the version of the traced GPU, or pass --lenient to guess it from the opcodes",
     ),
     (
@@ -377,7 +377,7 @@ fn a_list_of_a_million_kernels_or_copies_is_refused_at_once() {
     let list = folder.path().join("kernelslist.g");
     std::fs::write(&list, "kernel-missing.traceg\n".repeat(1_000_000)).unwrap();
     let message = refusal(folder.path(), &TraceOptions::default());
-    assert!(message.contains("found: 1000000 kernels\n  expected: at most 65536"), "{message}");
+    assert!(message.contains("found: 1000000 kernels\n  expected: at most 65535"), "{message}");
     std::fs::write(&list, "MemcpyHtoD,0x100,32\n".repeat(2_000_000) + "kernel-1.traceg\n").unwrap();
     let message = refusal(folder.path(), &TraceOptions::default());
     assert!(message.contains("found: 2000000 copies\n  expected: at most 1048576"), "{message}");

@@ -40,6 +40,9 @@ id!(
 id!(
     /// A kernel launch, counted over the run in the order of the workload's commands.
     KernelIndex(u16), "kernel {}");
+/// Most kernel launches of a run. Packets name the kernel in 16 bits, so that they keep their 24 bytes, and the last number stands for no kernel.
+pub const MOST_KERNELS: usize = u16::MAX as usize;
+
 id!(
     /// A CTA of a kernel, in launch order (the order of the trace).
     CtaIndex(u32), "cta {}");

@@ -8,7 +8,7 @@ use warpshard_control::{Controller, DecisionSet, Facts, Observation, Seen, Trigg
 use warpshard_engine::{Cut, Director, SeenEvent, View, Work};
 use warpshard_protocol::{EventKind, SmProgress};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_stats::{Counted, IntervalRow, TimelineEntry};
+use warpshard_stats::{IntervalSeries, TimelineEntry};
 use warpshard_sync::Published;
 use warpshard_workload::{Workload, streams_failure};
 
@@ -40,7 +40,7 @@ pub struct Observer {
     interval: Option<u64>,
     before: Snapshot,
     controllers: Vec<Attached>,
-    intervals: Vec<IntervalRow>,
+    intervals: IntervalSeries,
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
     shown: Option<Shown>,
@@ -94,7 +94,7 @@ impl Observer {
             interval,
             before: Snapshot::default(),
             controllers: controllers.into_iter().map(attach).collect(),
-            intervals: Vec::new(),
+            intervals: IntervalSeries::default(),
             timeline: Vec::new(),
             progress,
             shown: None,
@@ -144,7 +144,7 @@ impl Observer {
     }
 
     /// The interval series and the decisions.
-    pub fn into_series(self) -> (Vec<IntervalRow>, Vec<TimelineEntry>) {
+    pub fn into_series(self) -> (IntervalSeries, Vec<TimelineEntry>) {
         (self.intervals, self.timeline)
     }
 }
@@ -154,11 +154,7 @@ impl State for Observer {
     fn save(&self, to: &mut Writer) {
         let Self { workload, before, controllers, intervals, timeline, watch, over, .. } = self;
         before.save(to);
-        to.length(intervals.len());
-        for row in intervals {
-            row.cycle.save(to);
-            row.counters.iter().map(|(_, counted)| counted.value).collect::<Vec<u64>>().save(to);
-        }
+        intervals.save(to);
         timeline.save(to);
         watch.save(to);
         over.save(to);
@@ -178,7 +174,7 @@ impl State for Observer {
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let Self { workload, schemas, before, controllers, intervals, timeline, watch, over, .. } = self;
         before.load(from)?;
-        *intervals = (0..from.length(1)?).map(|_| interval_row(schemas, from)).collect::<Result<_, _>>()?;
+        *intervals = IntervalSeries::read_with(schemas.interval_columns().collect(), from)?;
         timeline.load(from)?;
         watch.load(from)?;
         over.load(from)?;
@@ -199,17 +195,6 @@ impl State for Observer {
         }
         Ok(())
     }
-}
-
-/// A row of the interval series, of which the values were saved.
-fn interval_row(schemas: &Schemas, from: &mut Reader<'_>) -> Result<IntervalRow, StateError> {
-    let (cycle, values) = <(u64, Vec<u64>)>::read(from)?;
-    let columns: Vec<_> = schemas.interval_columns().collect();
-    if columns.len() != values.len() {
-        return Err(StateError::new(format!("a saved interval has {} counters, the machine {}", values.len(), columns.len())));
-    }
-    let counters = columns.into_iter().zip(values).map(|((kind, info), value)| (kind, Counted { info, value })).collect();
-    Ok(IntervalRow { cycle, counters })
 }
 
 impl Director<ChipUnit> for Observer {
@@ -258,11 +243,9 @@ impl Director<ChipUnit> for Observer {
             && (cut.last || cut.at.0.is_multiple_of(interval))
         {
             let part = now.since(&self.before);
-            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs]
-                .into_iter()
-                .flat_map(Rows::sums)
-                .collect();
-            self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
+            let counters =
+                [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs].into_iter().flat_map(Rows::sums);
+            self.intervals.push(cut.at.0, counters);
             self.before = now.clone();
         }
         if let Some(meter) = &mut self.meter {

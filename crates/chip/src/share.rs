@@ -7,7 +7,7 @@ use warpshard_engine::{Ranks, Unit, share};
 use warpshard_gpu::cta::Grid;
 use warpshard_gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
 use warpshard_mem::llc::LlcKernelCounters;
-use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies};
+use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies, PerKernel};
 use warpshard_workload::Workload;
 
 use super::layout::ChipLayout;
@@ -76,7 +76,7 @@ impl OfGrid {
 pub(super) struct Share {
     /// The values of the counters of units, by unit.
     counters: Vec<(u32, Vec<u64>)>,
-    /// The values of the counters of kernels over these units, by kernel.
+    /// The values of the counters of kernels over these units, by kernel; none of a kernel for which these counted nothing.
     kernels: Vec<Vec<u64>>,
     /// Read latencies of DRAM channels, by unit.
     latencies: Vec<(u32, Latencies)>,
@@ -109,24 +109,25 @@ impl Share {
     /// That of this rank, which stepped the units that `owned` says.
     fn of(units: &[ChipUnit], owned: &[bool], kernels: usize, late: LateMessages, messages: u64) -> Self {
         let mut share = Self { late, messages, ..Self::default() };
-        let mut of_kernels = vec![OfKernel::default(); kernels];
+        let mut of_kernels = PerKernel::<OfKernel>::new(kernels);
         for (index, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
             let mut values = Vec::new();
             unit.visit_counters(&mut values);
             share.counters.push((index as u32, values));
             match unit {
                 ChipUnit::Sm(sm) => {
-                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls[1..]);
-                    for (sum, ((part, of_class), stalls)) in of_kernels.iter_mut().zip(parts) {
-                        sum.sm.add(part);
-                        add_classes(&mut sum.classes, of_class);
-                        sum.stalls.iter_mut().zip(stalls).for_each(|(sum, part)| *sum += part);
+                    let stats = sm.stats();
+                    stats.kernels.counted().for_each(|(kernel, part)| of_kernels[kernel].sm.add(part));
+                    stats.classes.counted().for_each(|(kernel, part)| add_classes(&mut of_kernels[kernel].classes, part));
+                    // The first are of schedulers without warps.
+                    for (kernel, part) in stats.stalls.counted().filter_map(|(row, part)| Some((row.checked_sub(1)?, part))) {
+                        of_kernels[kernel].stalls.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
                     }
                 }
                 ChipUnit::Grid(grid) => share.grids.push((index as u32, of_grid(grid))),
                 ChipUnit::Partition(partition) => {
                     for slice in partition.kernels() {
-                        of_kernels.iter_mut().zip(slice).for_each(|(sum, part)| sum.llc.add(part));
+                        slice.counted().for_each(|(kernel, part)| of_kernels[kernel].llc.add(part));
                     }
                     if partition.channel().command_level().is_some() {
                         share.latencies.push((index as u32, partition.channel().read_latency().clone()));
@@ -135,14 +136,10 @@ impl Share {
                 ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) | ChipUnit::Peers(_) => {}
             }
         }
-        share.kernels = of_kernels
-            .iter()
-            .map(|kernel| {
-                let mut values = Vec::new();
-                kernel.visit(&mut |_, value| values.push(value));
-                values
-            })
-            .collect();
+        share.kernels = vec![Vec::new(); kernels];
+        for (kernel, counted) in of_kernels.counted() {
+            counted.visit(&mut |_, value| share.kernels[kernel].push(value));
+        }
         share
     }
 
@@ -150,6 +147,7 @@ impl Share {
         self.counters.extend(other.counters);
         self.latencies.extend(other.latencies);
         for (sums, parts) in self.kernels.iter_mut().zip(other.kernels) {
+            sums.resize(sums.len().max(parts.len()), 0);
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
         self.grids.extend(other.grids);
@@ -224,11 +222,15 @@ pub(super) fn collect(
     let mut infos: Vec<&'static CounterInfo> = Vec::new();
     OfKernel::default().visit(&mut |info, _| infos.push(info));
     for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
-        kernel.counters.extend(infos.iter().zip(values).map(|(info, value)| Counted { info, value: *value }));
+        // Of launches that were never reached nothing is shown; the first one names the counters.
+        if kernel.launched.is_some() || kernel.index.0 == 0 {
+            let values = values.iter().copied().chain(std::iter::repeat(0));
+            kernel.counters = infos.iter().zip(values).map(|(info, value)| Counted { info, value }).collect();
+        }
     }
     let of_all = |name: &str| -> Vec<u64> {
         let column = infos.iter().position(|info| info.name == name);
-        all.kernels.iter().map(|values| column.map_or(0, |column| values[column])).collect()
+        all.kernels.iter().map(|values| column.and_then(|column| values.get(column)).copied().unwrap_or(0)).collect()
     };
     let (warp_instructions, thread_instructions) = (of_all("warp_instructions"), of_all("thread_instructions"));
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();

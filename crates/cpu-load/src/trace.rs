@@ -15,6 +15,9 @@ use super::{CpuInst, CpuOp};
 /// Bytes of text that a stream holds.
 const PIECE: usize = 1 << 16;
 
+/// Bytes of a record of ChampSim, which has zeros among them.
+const RECORD: usize = 64;
+
 /// Bubbles that a broken stream yields at a time.
 const ENDLESS: u64 = 1 << 40;
 
@@ -205,6 +208,16 @@ impl Text {
     /// The next line, or `None` at the end of the file.
     fn next_line(&mut self) -> Result<Option<Line>, Stop> {
         loop {
+            if self.number == 0 && self.piece.iter().take(RECORD).any(|byte| *byte == 0) {
+                self.number = 1;
+                return Err(Stop::Fault(Fault {
+                    what: "the trace is binary, as those of ChampSim are, and not text",
+                    found: format!("a zero byte among the first {RECORD}"),
+                    expected: trace_line::LINE,
+                    help: "ChampSim's records of 64 bytes have an instruction pointer, four registers, two addresses of stores and four of loads: \
+                           docs/cpu.md has a program that makes text of them",
+                }));
+            }
             let rest = &self.piece[self.at..];
             let end = memchr::memchr(b'\n', rest);
             if end.is_none() && !self.ended {

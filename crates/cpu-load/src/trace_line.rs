@@ -22,7 +22,7 @@ pub(super) struct Fault {
     pub(super) help: &'static str,
 }
 
-const LINE: &str = "`<bubbles> <read address> [<writeback address>]`, as in `12 95812032` or `3 4096 8192`";
+pub(super) const LINE: &str = "`<bubbles> <read address> [<writeback address>]`, as in `12 95812032` or `3 4096 8192`";
 
 /// Decodes a line without its line end.
 pub(super) fn parse(text: &[u8]) -> Result<Line, Fault> {

@@ -3,7 +3,7 @@
 //! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to those
 //! of the run.
 
-use warpshard_stats::{Counted, CounterInfo, IntervalRow, Outcome};
+use warpshard_stats::{Counted, CounterInfo, IntervalColumn, IntervalRow, IntervalSeries, Outcome};
 
 use super::event::{Event, TERMS};
 
@@ -84,32 +84,30 @@ impl Counts {
             });
             let columns = &mut known[place].1;
             columns.resolve(&component.counters, component.kind);
-            columns.add(&mut counts, component.counters.iter());
+            columns.add(&mut counts, component.counters.iter().map(|counted| counted.value));
         }
         counts
     }
 
     /// The counts of the interval that ends with `row` and began at cycle `before`.
     pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
-        Self::series(std::slice::from_ref(row), before).pop().unwrap_or_default()
+        let columns: Vec<_> = row.counters.iter().map(|(kind, counted)| (*kind, counted.info)).collect();
+        let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
+        Columns::of_intervals(&columns).add(&mut counts, row.counters.iter().map(|(_, counted)| counted.value));
+        counts
     }
 
-    /// The counts of each interval of a series; the first began at cycle `before`.
-    pub fn series(rows: &[IntervalRow], before: u64) -> Vec<Self> {
-        let mut columns = Columns::default();
-        let mut before = before;
-        let mut series = Vec::with_capacity(rows.len());
-        for row in rows {
-            if columns.places.len() != row.counters.len() {
-                let meshed = |kind: &str| row.counters.iter().any(|(other, counted)| *other == kind && counted.info.name == "hops");
-                columns.places = row.counters.iter().map(|(kind, counted)| Place::among(kind, meshed(kind), counted.info.name)).collect();
-            }
-            let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
-            columns.add(&mut counts, row.counters.iter().map(|(_, counted)| counted));
-            series.push(counts);
-            before = row.cycle;
-        }
-        series
+    /// The counts of each interval of a series, with the cycle at which it ended; the first began at cycle `before`.
+    pub fn series(series: &IntervalSeries, before: u64) -> impl Iterator<Item = (u64, Self)> + use<'_> {
+        let columns = Columns::of_intervals(series.columns());
+        let (mut rows, mut before) = (series.values(), before);
+        std::iter::from_fn(move || {
+            let (cycle, values) = rows.next_row()?;
+            let mut counts = Self { cycles: cycle - before, ..Self::default() };
+            columns.add(&mut counts, values.iter().copied());
+            before = cycle;
+            Some((cycle, counts))
+        })
     }
 
     /// Number of occurrences of an event.
@@ -155,6 +153,12 @@ struct Columns {
 }
 
 impl Columns {
+    /// The destinations of the columns of an interval series.
+    fn of_intervals(columns: &[IntervalColumn]) -> Self {
+        let meshed = |kind: &str| columns.iter().any(|(other, info)| *other == kind && info.name == "hops");
+        Self { infos: Vec::new(), places: columns.iter().map(|(kind, info)| Place::among(kind, meshed(kind), info.name)).collect() }
+    }
+
     /// Looks up the destinations of the counters of a component, unless they are those of the one before.
     fn resolve(&mut self, counters: &[Counted], kind: &str) {
         let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
@@ -166,11 +170,11 @@ impl Columns {
         self.places = self.infos.iter().map(|info| Place::among(kind, meshed, info.name)).collect();
     }
 
-    fn add<'a>(&self, counts: &mut Counts, values: impl Iterator<Item = &'a Counted>) {
-        for (place, counted) in self.places.iter().zip(values) {
+    fn add(&self, counts: &mut Counts, values: impl Iterator<Item = u64>) {
+        for (place, value) in self.places.iter().zip(values) {
             match place {
-                Place::Event(event) => counts.events[*event as usize] += counted.value,
-                Place::Sm(field) => *field(&mut counts.sms) += counted.value,
+                Place::Event(event) => counts.events[*event as usize] += value,
+                Place::Sm(field) => *field(&mut counts.sms) += value,
                 Place::Nowhere => {}
             }
         }

@@ -9,7 +9,7 @@
 use warpshard_config::Machine;
 use warpshard_config::machine::Cache;
 use warpshard_config::system::LinkSet;
-use warpshard_stats::Outcome;
+use warpshard_stats::{IntervalSeries, Outcome};
 
 use super::error::EnergyError;
 use super::{Breakdown, Component, Counts, EnergySet, Event};
@@ -194,9 +194,8 @@ impl Model {
     }
 
     /// The energy of each interval of a run, with the cycle at which the interval ended.
-    pub fn intervals(&self, outcome: &Outcome) -> Vec<(u64, Breakdown)> {
-        let counts = Counts::series(&outcome.intervals, 0);
-        outcome.intervals.iter().zip(&counts).map(|(row, counts)| (row.cycle, self.breakdown(counts))).collect()
+    pub fn intervals<'a>(&'a self, series: &'a IntervalSeries) -> impl Iterator<Item = (u64, Breakdown)> + 'a {
+        Counts::series(series, 0).map(|(cycle, counts)| (cycle, self.breakdown(&counts)))
     }
 }
 

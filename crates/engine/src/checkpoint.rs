@@ -118,4 +118,25 @@ impl<U: Unit> Saved<U> {
         from.finish()?;
         Ok(saved)
     }
+
+    /// Whether all units that the state names are among so many, and nothing of later cycles takes effect before the cut.
+    pub(super) fn check(&self, units: usize) -> Result<(), StateError> {
+        let Self { at, events, delayed, decisions, .. } = self;
+        // Cycles are counted on in ticks, which have the bits that these lack.
+        if at.0 >= LATEST {
+            return Err(StateError::new(format!("the saved state is that of cycle {}", at.0)));
+        }
+        if let Some((cycle, _)) = events.iter().find(|(cycle, _)| cycle < at) {
+            return Err(StateError::new(format!("a saved event takes effect in cycle {}, before the cut at {}", cycle.0, at.0)));
+        }
+        let of_events = events.iter().map(|(_, event)| event.unit);
+        let of_decisions = delayed.iter().flat_map(|(_, decisions)| decisions).chain(decisions).map(|(unit, _)| *unit);
+        match of_events.chain(of_decisions).find(|unit| unit.index() >= units) {
+            Some(unit) => Err(StateError::new(format!("the saved state names unit {}, and the machine has {units}", unit.0))),
+            None => Ok(()),
+        }
+    }
 }
+
+/// No run is as long.
+const LATEST: u64 = 1 << 48;

@@ -191,8 +191,19 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     };
     let halves = if settings.epoch.is_none() { Turns::in_halves(&plan, &retiming, workers) } else { None };
     let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
-    let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?;
-    parties.run(&retiming, &turns, settings.pin)
+    let resumes = checkpoints.resume.is_some();
+    let whole = || Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?.run(&retiming, &turns, settings.pin);
+    if !resumes {
+        return whole();
+    }
+    // Not everything that units rely on can be seen in a saved state.
+    let failed = match catch_unwind(AssertUnwindSafe(whole)) {
+        Ok(Err(EngineError::Panic(text))) => text,
+        Ok(ended) => return ended,
+        Err(panic) => panic_text(panic.as_ref()),
+    };
+    let help = "take another checkpoint, or start again; if no one has changed the file, please report this";
+    Err(EngineError::Checkpoint(format!("the saved state contradicts itself, which the run found as: {failed}\n  {help}")))
 }
 
 /// What the last worker to leave returns.
@@ -222,11 +233,13 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 let other = format!("the saved state has {} units, the machine {}", saved.units.len(), plan.units.len());
                 return Err(EngineError::Checkpoint(other));
             }
+            saved.check(plan.units.len()).map_err(unfit)?;
             if let Some(limit) = settings.max_cycles.filter(|limit| *limit <= saved.at.0) {
                 let passed = format!("the saved state is that of cycle {}, and the run is to end at cycle {limit}", saved.at.0);
                 return Err(EngineError::Checkpoint(passed));
             }
         }
+        let present = resumed.as_ref().map_or(Tick(0), |saved| plan.reference.tick(saved.at));
         let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
         let threads = settings.threads.min(shards.max(1));
         let routes: Arc<[Route]> = plan
@@ -294,6 +307,9 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             if let Some((_, saved_next, state)) = resumed.as_mut().map(|saved| &mut saved.units[index]) {
                 let of_unit = |error: StateError| EngineError::Checkpoint(format!("{}: {error}", names[index]));
                 std::mem::take(state).load(&mut planned.unit).map_err(of_unit)?;
+                if *saved_next < planned.clock.edge_at_or_after(present) {
+                    return Err(of_unit(StateError::new(format!("its next event, at {saved_next}, lies before the saved cut"))));
+                }
                 next = *saved_next;
             }
             let class = class as u16;

@@ -61,7 +61,8 @@ impl Generation {
             Self::Pascal => &[60, 61],
             Self::Volta => &[70],
             Self::Turing => &[75],
-            Self::Ampere => &[80, 86],
+            // Orin (87) and Ada (89) have no further instructions that are traced; Accel-Sim reads them as Ampere, too.
+            Self::Ampere => &[80, 86, 87, 89],
             Self::Hopper => &[90],
         }
     }
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_known_versions_can_be_said() {
-        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)");
+        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)");
         assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }
 }

@@ -190,10 +190,13 @@ impl Run {
     fn of(outcome: &Outcome, energy: Option<&Model>, launch: u64) -> Self {
         let mut before = launch;
         let mut rows = Vec::new();
-        let breakdowns = energy.map(|energy| energy.intervals(outcome));
-        for (i, interval) in outcome.intervals.iter().enumerate().filter(|(_, interval)| interval.cycle > launch) {
-            let breakdown = breakdowns.as_ref().map(|all| &all[i].1);
-            rows.push(Row::of(interval, interval.cycle - before, breakdown));
+        let mut breakdowns = energy.map(|energy| energy.intervals(&outcome.intervals));
+        for interval in outcome.intervals.iter() {
+            let breakdown = breakdowns.as_mut().and_then(|all| all.next());
+            if interval.cycle <= launch {
+                continue;
+            }
+            rows.push(Row::of(&interval, interval.cycle - before, breakdown.as_ref().map(|(_, energy)| energy)));
             before = interval.cycle;
         }
         let record = |entry: &warpshard_stats::TimelineEntry| {

@@ -16,7 +16,7 @@ use super::scope;
 use super::text::{Formula, Reader};
 
 /// Most launches of a model: kernels are numbered in 16 bits.
-const MAX_LAUNCHES: usize = 1 << 16;
+const MAX_LAUNCHES: usize = warpshard_base::MOST_KERNELS;
 
 /// Most static instructions of all launches of a model together: each launch has code of its own, of a few hundred bytes per
 /// instruction.

@@ -126,6 +126,7 @@ pub(super) fn bytes(
     count: usize,
     (folder, parameters): (&Path, &[(String, i64)]),
 ) -> Result<Vec<u8>, String> {
+    sensible(contents)?;
     let size = count * element.bytes();
     if matches!(contents, Contents::None | Contents::Constant(0.0)) {
         // The host supplies zeroed pages when they are touched.
@@ -155,9 +156,6 @@ pub(super) fn bytes(
             }
         }
         Contents::Integer { low, high, seed } => {
-            if low > high {
-                return Err(format!("the lowest integer is {low} and the highest {high}"));
-            }
             let mut random = Rng::keyed(*seed, &[]);
             let mut draw = || match high.abs_diff(*low).checked_add(1) {
                 Some(numbers) => low.wrapping_add_unsigned(random.below(numbers)),
@@ -200,6 +198,23 @@ pub(super) fn bytes(
         }
     }
     Ok(out)
+}
+
+/// Whether bounds, mean and deviation of random contents are possible.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn sensible(contents: &Contents) -> Result<(), String> {
+    match *contents {
+        Contents::Integer { low, high, .. } if low > high => Err(format!("the lowest integer is {low} and the highest {high}")),
+        Contents::Uniform { low, high, .. } if !low.is_finite() || !high.is_finite() || low > high => {
+            Err(format!("the lowest number is {low} and the highest {high}"))
+        }
+        Contents::Normal { mean, deviation, .. } if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 => {
+            Err(format!("the mean is {mean} and the deviation {deviation}, expected finite numbers and a deviation of 0 or more"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The integer below a number; beyond 64 bits the nearest that there is.

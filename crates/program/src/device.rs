@@ -9,6 +9,7 @@ use std::sync::Arc;
 use warpshard_base::StreamId;
 use warpshard_workload::Workload;
 
+use super::consistency;
 use super::error::ProgramError;
 use super::exec::{Executor, Tally};
 use super::listing::Module;
@@ -127,7 +128,7 @@ impl Device {
     /// # Errors
     /// What is wrong with the listing, and when another one has another architecture.
     pub fn load(&mut self, listing: &Path) -> Result<usize, ProgramError> {
-        let module = Module::load(listing)?;
+        let module = consistency::load(listing)?;
         if let Some(first) = self.modules.first().filter(|first| first.module.arch != module.arch) {
             let expected = format!("sm_{}, as the first module has", first.module.arch);
             return Err(ProgramError::new(listing, 0, "the module is for another architecture")

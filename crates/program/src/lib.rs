@@ -10,6 +10,7 @@
 //! `statics` says what the timing model sees of it.
 #![forbid(unsafe_code)]
 
+mod consistency;
 mod contents;
 mod cuda;
 mod device;

@@ -28,8 +28,8 @@ pub(super) struct Module {
     pub(super) constants: Vec<(u8, Vec<u8>)>,
     /// Variables in constant memory: name, bank, offset in bytes, size in bytes.
     pub(super) symbols: Vec<(String, u8, usize, usize)>,
-    /// Places of constant banks that hold the address of a variable: bank, offset, name.
-    pub(super) addresses: Vec<(u8, usize, String)>,
+    /// Places of constant banks that hold the address of a variable: bank, offset, name, line of the listing.
+    pub(super) addresses: Vec<(u8, usize, String, u32)>,
     /// Kernels as the source names them, without spaces, each with its name in the listing.
     pub(super) instances: Vec<(String, String)>,
     pub(super) kernels: Vec<KernelText>,
@@ -46,6 +46,8 @@ pub(super) struct Global {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KernelText {
     pub(super) name: String,
+    /// The line at which it begins.
+    pub(super) line: u32,
     pub(super) registers: u32,
     /// Static shared memory of a CTA, in bytes.
     pub(super) shared: u32,
@@ -121,11 +123,14 @@ impl Module {
                     let name = rest.first().ok_or_else(|| bad("instance NAME EXPRESSION"))?;
                     module.instances.push((rest[1..].concat(), (*name).to_owned()));
                 }
-                ("address", None) => module.addresses.push(address(&rest).ok_or_else(|| bad("address BANK OFFSET NAME"))?),
+                ("address", None) => {
+                    let (bank, offset, name) = address(&rest).ok_or_else(|| bad("address BANK OFFSET NAME"))?;
+                    module.addresses.push((bank, offset, name, number));
+                }
                 ("constant", None) => module.constants.push(bank(&rest).ok_or_else(|| bad("constant BANK HEX"))?),
                 ("kernel", _) => {
                     let name = rest.first().ok_or_else(|| bad("kernel NAME"))?.to_string();
-                    module.kernels.push(KernelText { name, ..KernelText::default() });
+                    module.kernels.push(KernelText { name, line: number, ..KernelText::default() });
                 }
                 ("constant", Some(kernel)) => kernel.constants.push(bank(&rest).ok_or_else(|| bad("constant BANK HEX"))?),
                 ("barriers", Some(_)) => {}

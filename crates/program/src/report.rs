@@ -71,6 +71,8 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
         Trouble::Trap => error("the program has trapped".into()).help(
             "an assertion or __trap() in the source was reached; this_grid().sync() traps unless the launch has `cooperative = true`",
         ),
+        Trouble::NoBarrier { number, threads } => error(format!("barrier {number} of the CTA for {threads} threads does not exist"))
+            .expected("a barrier from 0 to 15, for a multiple of 32 threads"),
         Trouble::Absent => error("a call of a function that is not part of the listing".into())
             .help("only printf, assert, malloc and free of CUDA's runtime can be called: write the source so that it is not reached"),
         Trouble::Assertion(text) => error(format!("an assertion has failed: {text}")),

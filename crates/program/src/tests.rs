@@ -275,7 +275,7 @@ fn what_fails_ahead_fails_the_run_only_when_it_is_asked_for() {
 fn program_of(code: &[&str], extra: &str) -> Result<Arc<Program>, String> {
     let folder = tempfile::tempdir().unwrap();
     let mut text =
-        "warpshard listing 1\narch sm_70\nkernel test\nregisters 32\nshared 256\nlocal 0\nparameters 0x160 8 0:8\ncode\n".to_owned();
+        "warpshard listing 1\narch sm_70\nkernel test\nregisters 32\nshared 256\nlocal 16\nparameters 0x160 8 0:8\ncode\n".to_owned();
     for (number, line) in code.iter().enumerate() {
         text += &format!("{:04x}: {line} ; 0000000000000000 0000000000000000\n", 16 * number);
     }

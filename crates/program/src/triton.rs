@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use warpshard_config::input;
 
+use super::consistency;
 use super::error::{ProgramError, listed};
-use super::listing::Module;
 
 /// Longest file about a kernel that is read, in bytes.
 const MOST_TEXT: u64 = 1 << 24;
@@ -104,7 +104,7 @@ pub fn triton_architecture(meta: &Path) -> Result<u32, ProgramError> {
 /// When a file cannot be read or parsed, or the JSON describes another cubin.
 pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, ProgramError> {
     let facts = read(meta)?;
-    let module = Module::load(listing)?;
+    let module = consistency::load(listing)?;
     let [kernel] = module.kernels.as_slice() else {
         let names = listed(module.kernels.iter().map(|kernel| kernel.name.as_str()));
         return Err(ProgramError::new(listing, 0, "the listing is not of one kernel")

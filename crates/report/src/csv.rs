@@ -1,40 +1,84 @@
 //! `kernels.csv`, `intervals.csv`, `timeline.csv` and tables of studies: a header and one row per entry, quoted according to RFC 4180.
 
-use warpshard_stats::{IntervalRow, Outcome, TimelineEntry};
+use std::io;
+
+use warpshard_stats::{IntervalSeries, Outcome, TimelineEntry};
 
 use super::facts::RunFacts;
-use super::frame::{self, Cell, Frame, Kind, NoParquet};
+use super::folder::{ResultFile, Target};
+use super::frame::{Cell, Frame, Kind, NoParquet};
 use super::metrics::{Work, event_joules};
-use super::rows::write;
+use super::rows::{write, write_to};
 use super::text::demangled;
 
 pub use super::rows::table;
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
 /// Without rows, only the column `cycle`.
-pub fn intervals(rows: &[IntervalRow]) -> String {
-    let columns = interval_columns(rows);
-    let lines = rows.iter().map(|row| {
-        debug_assert_eq!(row.counters.len() + 1, columns.len(), "interval rows differ in their columns at cycle {}", row.cycle);
-        std::iter::once(row.cycle).chain(row.counters.iter().map(|(_, counted)| counted.value)).map(|value| value.to_string())
-    });
-    write(&columns, lines)
+pub fn intervals(series: &IntervalSeries) -> String {
+    let mut bytes = Vec::new();
+    write_intervals(series, &mut bytes).expect("memory takes every byte");
+    String::from_utf8(bytes).expect("numbers and their names are text")
 }
 
-/// The same as Parquet.
+/// The same, row by row into a file.
+///
+/// # Errors
+/// When the system refuses.
+pub fn write_intervals(series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
+    let none: [[&str; 0]; 0] = [];
+    to.write_all(write(interval_columns(series), none).as_bytes())?;
+    let (mut rows, mut line) = (series.values(), String::new());
+    while let Some((cycle, values)) = rows.next_row() {
+        line.clear();
+        line += &cycle.to_string();
+        for value in values {
+            // Most counters of a short interval are zero.
+            line += if *value == 0 { ",0" } else { "," };
+            if *value != 0 {
+                write_number(&mut line, *value);
+            }
+        }
+        line.push('\n');
+        to.write_all(line.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn write_number(line: &mut String, value: u64) {
+    use std::fmt::Write as _;
+    write!(line, "{value}").expect("memory takes every byte");
+}
+
+/// The same as the file `intervals.parquet`.
 ///
 /// # Errors
 /// In builds without it.
-pub fn intervals_parquet(rows: &[IntervalRow]) -> Result<Vec<u8>, NoParquet> {
-    let columns: Vec<_> = interval_columns(rows).into_iter().map(|name| (name, Kind::Count)).collect();
-    frame::parquet(&columns, rows.len(), |row, column| {
-        Cell::Count(column.checked_sub(1).map_or(rows[row].cycle, |counter| rows[row].counters[counter].1.value))
+pub fn intervals_parquet(series: &IntervalSeries) -> Result<ResultFile, NoParquet> {
+    NoParquet::check()?;
+    let series = series.clone();
+    Ok(ResultFile::written("intervals.parquet", move |to| write_intervals_parquet(&series, to)))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_intervals_parquet(_: &IntervalSeries, _: Target<'_>) -> io::Result<()> {
+    Err(io::Error::other(NoParquet))
+}
+
+#[cfg(feature = "parquet")]
+fn write_intervals_parquet(series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
+    super::parquet::write_counts(&interval_columns(series), series.len(), to, |columns, numbers| {
+        let mut rows = series.values();
+        while let Some((cycle, values)) = rows.next_row() {
+            for (column, numbers) in columns.clone().zip(numbers.iter_mut()) {
+                numbers.push(column.checked_sub(1).map_or(cycle, |counter| values[counter]));
+            }
+        }
     })
 }
 
-fn interval_columns(rows: &[IntervalRow]) -> Vec<String> {
-    let counters = rows.first().map_or(&[][..], |row| &row.counters);
-    let names = counters.iter().map(|(kind, counted)| format!("{kind}.{}", counted.info.name));
+fn interval_columns(series: &IntervalSeries) -> Vec<String> {
+    let names = series.columns().iter().map(|(kind, info)| format!("{kind}.{}", info.name));
     std::iter::once("cycle".to_owned()).chain(names).collect()
 }
 
@@ -78,11 +122,21 @@ const KERNEL: [&str; 18] = [
 /// Columns of [`kernels`] that hold texts.
 const TEXTS: [&str; 3] = ["name", "demangled", "sampled"];
 
-/// The kernel launches: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
+/// The kernel launches that were reached: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
 /// energies. What a launch does not have is empty.
 pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
+    let mut bytes = Vec::new();
+    write_kernels(facts, outcome, &mut bytes).expect("memory takes every byte");
+    String::from_utf8(bytes).expect("cells are text")
+}
+
+/// The same, row by row into a file.
+///
+/// # Errors
+/// When the system refuses.
+pub fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let (head, rows) = kernel_cells(facts, outcome);
-    write(head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))
+    write_to(to, head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))
 }
 
 /// The same as Parquet.
@@ -106,7 +160,8 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
     let joules = event_joules(facts, outcome);
     let bases = outcome.sampled.as_ref().map(|sampled| &sampled.kernels);
     let head = head.chain(joules.first().map(|_| "event_joules")).chain(bases.map(|_| "sampled")).collect();
-    let rows = outcome.kernels.iter().enumerate().map(move |(i, kernel)| {
+    let reached = outcome.kernels.iter().enumerate().filter(|(_, kernel)| kernel.launched.is_some());
+    let rows = reached.map(move |(i, kernel)| {
         let work = Work::of_kernel(kernel, outcome);
         let facts = [
             Cell::Count(kernel.index.0.into()),
@@ -144,7 +199,7 @@ mod tests {
     #[test]
     fn intervals_have_a_header_and_a_row_each() {
         assert_eq!(intervals(&sample::outcome().intervals), "cycle,sm.warp_instructions,dram.reads\n1000,120,30\n2000,80,45\n");
-        assert_eq!(intervals(&[]), "cycle\n");
+        assert_eq!(intervals(&IntervalSeries::default()), "cycle\n");
     }
 
     #[test]

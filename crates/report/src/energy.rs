@@ -3,17 +3,20 @@
 //! Input: the facts of a run, which contain the energy model of its machine, and its outcome. Output: texts and a plot;
 //! nothing for a machine without event energies, or where no time has passed.
 
+use std::io;
+
 use serde_json::{Map, Value, json};
 
-use warpshard_energy::Breakdown;
-use warpshard_stats::Outcome;
+use warpshard_energy::{Breakdown, Model};
+use warpshard_stats::{IntervalSeries, Outcome};
 
 use super::csv::table;
 use super::facts::RunFacts;
-use super::folder::ResultFile;
+use super::folder::{ResultFile, Target};
 use super::metrics::Work;
 use super::picture::{Picture, PictureError};
 use super::plot::{Form, Plot, Series};
+use super::thinned::Thinned;
 
 /// Components with lines of their own in the plot of power over time; the others are summed.
 const DRAWN: usize = 6;
@@ -50,9 +53,9 @@ pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
 pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
     let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Vec::new() };
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
-    let intervals = model.intervals(outcome);
-    if !intervals.is_empty() {
-        files.push(ResultFile::new("power.csv", power(&intervals)));
+    if !outcome.intervals.is_empty() {
+        let (model, series) = (model.clone(), outcome.intervals.clone());
+        files.push(ResultFile::written("power.csv", move |to| power(&model, &series, to)));
     }
     files
 }
@@ -63,11 +66,10 @@ pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
 /// When it cannot be drawn.
 pub fn pictures(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PictureError> {
     let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Ok(Vec::new()) };
-    let intervals = model.intervals(outcome);
-    if intervals.is_empty() {
+    if outcome.intervals.is_empty() {
         return Ok(Vec::new());
     }
-    let plot = over_time(facts, &energy, &intervals);
+    let plot = over_time(facts, &energy, model, &outcome.intervals);
     Ok(vec![ResultFile::new("power.svg", plot.svg()?), ResultFile::new("power.png", plot.png()?)])
 }
 
@@ -81,31 +83,37 @@ fn components(energy: &Breakdown) -> String {
 }
 
 /// A row per interval: the cycle at which it ended, its joules, its mean power, and that of each component.
-fn power(intervals: &[(u64, Breakdown)]) -> String {
-    let names: Vec<String> = intervals[0].1.components().map(|(name, _)| format!("{name}_watts")).collect();
-    let head: Vec<&str> = ["cycle", "joules", "watts"].into_iter().chain(names.iter().map(String::as_str)).collect();
-    let rows: Vec<Vec<String>> = intervals
-        .iter()
-        .map(|(cycle, energy)| {
-            let watts = energy.components().map(|(_, joules)| (joules / energy.seconds).to_string());
-            [cycle.to_string(), energy.total().to_string(), energy.mean_watts().to_string()].into_iter().chain(watts).collect()
-        })
-        .collect();
-    table(&head, &rows)
+fn power(model: &Model, series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
+    let mut line = String::new();
+    for (row, (cycle, energy)) in model.intervals(series).enumerate() {
+        if row == 0 {
+            line += "cycle,joules,watts";
+            energy.components().for_each(|(name, _)| line += &format!(",{name}_watts"));
+            line.push('\n');
+        }
+        line += &format!("{cycle},{},{}", energy.total(), energy.mean_watts());
+        energy.components().for_each(|(_, joules)| line += &format!(",{}", joules / energy.seconds));
+        line.push('\n');
+        to.write_all(line.as_bytes())?;
+        line.clear();
+    }
+    Ok(())
 }
 
-fn over_time(facts: &RunFacts, run: &Breakdown, intervals: &[(u64, Breakdown)]) -> Plot {
+/// The power of each interval; of a long series the least and the greatest of neighbouring ones, of which a picture shows no more.
+fn over_time(facts: &RunFacts, run: &Breakdown, model: &Model, intervals: &IntervalSeries) -> Plot {
     let mut largest: Vec<(usize, &str, f64)> =
         run.components().enumerate().filter(|(_, (_, joules))| *joules > 0.0).map(|(i, (name, joules))| (i, name, joules)).collect();
     largest.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
     largest.truncate(DRAWN);
-    let series = |name: &str, watts: &dyn Fn(&Breakdown) -> f64| Series {
-        name: name.to_owned(),
-        points: intervals.iter().map(|(cycle, energy)| (*cycle as f64, watts(energy))).collect(),
-    };
     let of = |energy: &Breakdown, i: usize| energy.components().nth(i).map_or(0.0, |(_, joules)| joules / energy.seconds);
-    let mut all = vec![series("all", &|energy| energy.mean_watts())];
-    all.extend(largest.iter().map(|(i, name, _)| series(name, &|energy| of(energy, *i))));
+    let mut lines: Vec<Thinned> = std::iter::repeat_with(|| Thinned::of(intervals.len())).take(1 + largest.len()).collect();
+    for (cycle, energy) in model.intervals(intervals) {
+        let watts = std::iter::once(energy.mean_watts()).chain(largest.iter().map(|(i, ..)| of(&energy, *i)));
+        lines.iter_mut().zip(watts).for_each(|(line, watts)| line.push((cycle as f64, watts)));
+    }
+    let names = std::iter::once("all").chain(largest.iter().map(|(_, name, _)| *name));
+    let all = names.zip(lines).map(|(name, line)| Series { name: name.to_owned(), points: line.points() }).collect();
     Plot {
         title: format!("Power of {} on {}", facts.workload, facts.machine),
         x: "core cycle".into(),
@@ -121,7 +129,7 @@ mod tests {
     use crate::sample;
     use crate::text::{Style, WIDTH};
     use warpshard_config::Machine;
-    use warpshard_energy::{EnergySet, Model};
+    use warpshard_energy::EnergySet;
 
     fn facts() -> RunFacts {
         let machine = Machine::load("tiny", &[]).unwrap().machine;
@@ -134,7 +142,7 @@ mod tests {
 
     fn file(name: &str) -> String {
         let files = files(&facts(), &sample::outcome());
-        String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents).unwrap()
+        String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents()).unwrap()
     }
 
     /// The second column of all rows.

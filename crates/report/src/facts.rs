@@ -11,7 +11,9 @@ use super::measurements::Measurements;
 use super::roofs::Roofs;
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
-pub const SCHEMA_VERSION: u32 = 1;
+///
+/// Since 2 `kernels` lists the launches that were reached, and `total.kernels_not_launched` counts the others; 1 listed all. Readers take both.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How a run was called.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,28 +5,89 @@
 //! run. From before the run until its results are written, a lock keeps other processes from the same folder. Files are not
 //! flushed to the disk: flushing would take longer than many runs, which can be repeated after a power failure.
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::lock::Lock;
 use super::scratch::{self, Scratch};
 
+/// Where a file is written to.
+pub type Target<'a> = &'a mut (dyn Write + Send);
+
+/// Writes the contents of a file, the same bytes at each call.
+type Writing = dyn Fn(Target<'_>) -> io::Result<()> + Send + Sync;
+
 /// A file of a result folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct ResultFile {
     /// Its name, without folders.
     pub name: String,
-    /// Its contents.
-    pub contents: Vec<u8>,
+    contents: Contents,
+}
+
+#[derive(Clone)]
+enum Contents {
+    Bytes(Arc<[u8]>),
+    Written(Arc<Writing>),
 }
 
 impl ResultFile {
     /// A file `name` with `contents`.
     pub fn new(name: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
-        Self { name: name.into(), contents: contents.into() }
+        Self { name: name.into(), contents: Contents::Bytes(contents.into().into()) }
+    }
+
+    /// A file `name` that is large: `writing` writes its contents, the same bytes at each call, so that they are never in memory as a whole.
+    pub fn written(name: impl Into<String>, writing: impl Fn(Target<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self { name: name.into(), contents: Contents::Written(Arc::new(writing)) }
+    }
+
+    /// Writes the contents.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn write_to(&self, to: Target<'_>) -> io::Result<()> {
+        match &self.contents {
+            Contents::Bytes(bytes) => to.write_all(bytes),
+            Contents::Written(writing) => writing(to),
+        }
+    }
+
+    /// Writes the contents into a file.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn write_into(&self, file: File) -> io::Result<()> {
+        let mut to = BufWriter::with_capacity(1 << 16, file);
+        self.write_to(&mut to)?;
+        to.flush()
+    }
+
+    /// The contents, all in memory.
+    pub fn contents(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).expect("memory takes every byte");
+        bytes
     }
 }
+
+impl fmt::Debug for ResultFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResultFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Of name and contents.
+impl PartialEq for ResultFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.contents() == other.contents()
+    }
+}
+
+impl Eq for ResultFile {}
 
 /// The file that lists the names of all files of a result, one per line: a folder with anything else in it is not
 /// overwritten unless forced.
@@ -84,11 +145,11 @@ fn process(holder: Option<u32>) -> String {
 /// Where a run's results go. Made before the run, so that what cannot work fails before hours of simulation.
 #[derive(Debug)]
 pub struct Destination {
-    target: Target,
+    target: Place,
 }
 
 #[derive(Debug)]
-enum Target {
+enum Place {
     /// This folder and no other, which nobody else uses meanwhile.
     Folder {
         path: PathBuf,
@@ -125,7 +186,7 @@ impl Destination {
             try_writing(&parent)?;
             lock
         };
-        Ok(Self { target: Target::Folder { path: path.to_owned(), force, existed, _lock: lock } })
+        Ok(Self { target: Place::Folder { path: path.to_owned(), force, existed, _lock: lock } })
     }
 
     /// The first free one of `parent/STEM-1`, `parent/STEM-2` and so on, chosen when the results are written.
@@ -135,7 +196,7 @@ impl Destination {
     pub fn numbered(parent: &Path, stem: &str) -> Result<Self, FolderError> {
         fs::create_dir_all(parent).map_err(io_error("make the folder", parent))?;
         try_writing(parent)?;
-        Ok(Self { target: Target::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
+        Ok(Self { target: Place::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
     }
 
     /// Writes the files and returns the folder in which they are.
@@ -145,7 +206,7 @@ impl Destination {
     /// the renaming itself failed.
     pub fn write(&self, files: &[ResultFile]) -> Result<PathBuf, FolderError> {
         match &self.target {
-            Target::Folder { path, force, existed, .. } if path.exists() => {
+            Place::Folder { path, force, existed, .. } if path.exists() => {
                 if !force {
                     refuse_foreign(path)?;
                 }
@@ -154,12 +215,12 @@ impl Destination {
                 refill(path, files)?;
                 Ok(path.clone())
             }
-            Target::Folder { path, .. } => {
+            Place::Folder { path, .. } => {
                 let mut written = write_temporary(&make_parent(path)?, path, files)?;
                 written.rename(path).map_err(io_error("rename the results to", path))?;
                 Ok(path.clone())
             }
-            Target::Numbered { parent, stem } => {
+            Place::Numbered { parent, stem } => {
                 let mut written = write_temporary(parent, &parent.join(format!("{stem}-N")), files)?;
                 rename_to_first_free(&mut written, parent, stem)
             }
@@ -230,13 +291,13 @@ fn try_writing(parent: &Path) -> Result<(), FolderError> {
 fn write_temporary(parent: &Path, target: &Path, files: &[ResultFile]) -> Result<Scratch, FolderError> {
     let scratch = Scratch::new(parent).map_err(io_error("make a folder in", parent))?;
     for file in files.iter().chain([&manifest(files)]) {
-        write_new(&scratch.path().join(&file.name), &file.contents).map_err(io_error("write", &target.join(&file.name)))?;
+        write_new(&scratch.path().join(&file.name), file).map_err(io_error("write", &target.join(&file.name)))?;
     }
     Ok(scratch)
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
-    File::create_new(path)?.write_all(contents)
+fn write_new(path: &Path, file: &ResultFile) -> io::Result<()> {
+    file.write_into(File::create_new(path)?)
 }
 
 fn rename_to_first_free(from: &mut Scratch, parent: &Path, stem: &str) -> Result<PathBuf, FolderError> {

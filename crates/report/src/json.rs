@@ -1,6 +1,7 @@
 //! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
 
 use std::fmt::Write as _;
+use std::io;
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -11,6 +12,7 @@ use warpshard_stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, 
 use super::applications;
 use super::energy;
 use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
+use super::folder::Target;
 use super::metrics::{self, Totals, Work};
 use super::sampled;
 use super::system;
@@ -31,6 +33,50 @@ pub fn ended_by(ended: EndedBy) -> &'static str {
 
 /// All simulation results and nothing about the host: the contents of `stats.json`.
 pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
+    let mut bytes = Vec::new();
+    write_stats(facts, outcome, &mut bytes).expect("memory takes every byte");
+    String::from_utf8(bytes).expect("JSON is text")
+}
+
+/// The same, launch by launch into a file.
+///
+/// # Errors
+/// When the system refuses.
+pub fn write_stats(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
+    let root = stats_without_kernels(facts, outcome);
+    for (number, (key, value)) in root.iter().enumerate() {
+        let mut text = String::from(if number == 0 { "{\n  " } else { ",\n  " });
+        write_key(&mut text, key);
+        if key == KERNELS {
+            to.write_all(text.as_bytes())?;
+            write_kernels(facts, outcome, to)?;
+        } else {
+            write_value(&mut text, value, 1);
+            to.write_all(escape_controls(text).as_bytes())?;
+        }
+    }
+    to.write_all(b"\n}\n")
+}
+
+/// The launches that were reached, as an array in the first level.
+fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
+    let joules = metrics::event_joules(facts, outcome);
+    let judge = Judge::new(facts, outcome);
+    let mut none = true;
+    for (place, stats) in outcome.kernels.iter().enumerate().filter(|(_, stats)| stats.launched.is_some()) {
+        let mut text = String::from(if none { "[\n    " } else { ",\n    " });
+        write_value(&mut text, &kernel(stats, (outcome, &judge), joules.get(place).copied()), 2);
+        to.write_all(escape_controls(text).as_bytes())?;
+        none = false;
+    }
+    to.write_all(if none { b"[]" } else { b"\n  ]" })
+}
+
+/// Where the launches go in `stats.json`.
+const KERNELS: &str = "kernels";
+
+/// All of `stats.json` but the launches, in whose place there is nothing.
+fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Value> {
     let totals = Totals::of(&outcome.components);
     let mut root = Map::new();
     root.insert("schema_version".into(), SCHEMA_VERSION.into());
@@ -60,7 +106,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
     root.insert("counted_until".into(), outcome.counted_until.into());
     root.insert("total".into(), total(outcome));
-    root.insert("kernels".into(), kernels(facts, outcome));
+    root.insert(KERNELS.into(), Value::Null);
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
     if !outcome.applications.is_empty() {
         root.insert("applications".into(), applications::json(facts, outcome));
@@ -81,7 +127,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("components".into(), components(&totals, &outcome.components));
     root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
     root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
-    render(&Value::Object(root))
+    root
 }
 
 /// The lateness of messages, which makes a relaxed run approximate.
@@ -149,17 +195,11 @@ fn total(outcome: &Outcome) -> Value {
     work_into(&mut map, &Work::of_run(outcome));
     map.insert("kernels".into(), kernels.len().into());
     map.insert("kernels_ended".into(), kernels.iter().filter(|k| k.ended.is_some()).count().into());
+    map.insert("kernels_not_launched".into(), kernels.iter().filter(|k| k.launched.is_none()).count().into());
     map.insert("ctas".into(), kernels.iter().map(|k| u64::from(k.ctas)).sum::<u64>().into());
     map.insert("ctas_done".into(), kernels.iter().map(|k| u64::from(k.ctas_done)).sum::<u64>().into());
     map.insert("counters".into(), values(&metrics::kernel_totals(outcome)));
     Value::Object(map)
-}
-
-fn kernels(facts: &RunFacts, outcome: &Outcome) -> Value {
-    let joules = metrics::event_joules(facts, outcome);
-    let judge = Judge::new(facts, outcome);
-    let one = |(i, stats): (usize, &KernelStats)| kernel(stats, (outcome, &judge), joules.get(i).copied());
-    outcome.kernels.iter().enumerate().map(one).collect()
 }
 
 fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &Judge<'_>), joules: Option<f64>) -> Value {

@@ -34,13 +34,14 @@ pub mod strips;
 mod summary;
 mod system;
 pub mod text;
+mod thinned;
 pub mod ticks;
 pub mod timeline;
 pub mod verdict;
 
 pub use error::TimelineError;
 pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
-pub use folder::{Destination, FolderError, ResultFile};
+pub use folder::{Destination, FolderError, ResultFile, Target};
 pub use scratch::{Scratch, write_whole};
 pub use summary::{relaxed_words, summary};
 

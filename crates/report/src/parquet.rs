@@ -2,6 +2,8 @@
 //!
 //! The file has one row group; pages are compressed with Snappy, which every reader knows. Nothing in it depends on the host or the time.
 
+use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -12,6 +14,7 @@ use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 
 use super::cells::{Cell, Kind};
+use super::folder::Target;
 
 /// The bytes of a table.
 pub(super) fn write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Vec<u8> {
@@ -20,9 +23,8 @@ pub(super) fn write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize
 }
 
 fn try_write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>> {
-    let properties = WriterProperties::builder().set_created_by("warpshard".into()).set_compression(Compression::SNAPPY).build();
     let mut bytes = Vec::new();
-    let mut file = SerializedFileWriter::new(&mut bytes, schema(columns)?, Arc::new(properties))?;
+    let mut file = SerializedFileWriter::new(&mut bytes, schema(columns)?, properties())?;
     let mut group = file.next_row_group()?;
     for (place, (_, kind)) in columns.iter().enumerate() {
         let cells = || (0..rows).map(|row| cell(row, place));
@@ -37,6 +39,41 @@ fn try_write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize
     group.close()?;
     file.close()?;
     Ok(bytes)
+}
+
+/// Most bytes of the columns that are in memory at once.
+const MOST_BYTES: usize = 1 << 25;
+
+/// Writes a table of counts alone, some columns at a time: `read` appends all values of the columns of a range, each to its list.
+pub(super) fn write_counts(
+    names: &[String],
+    rows: usize,
+    to: Target<'_>,
+    mut read: impl FnMut(Range<usize>, &mut [Vec<u64>]),
+) -> io::Result<()> {
+    let columns: Vec<_> = names.iter().map(|name| (name.clone(), Kind::Count)).collect();
+    let mut file = SerializedFileWriter::new(to, schema(&columns)?, properties())?;
+    let mut group = file.next_row_group()?;
+    let present = vec![1; rows];
+    let together = (MOST_BYTES / (8 * rows.max(1))).max(1);
+    for first in (0..names.len()).step_by(together) {
+        let range = first..names.len().min(first + together);
+        let mut numbers = vec![Vec::with_capacity(rows); range.len()];
+        read(range, &mut numbers);
+        for values in numbers {
+            let values: Vec<i64> = values.into_iter().map(|value| value as i64).collect();
+            let Some(mut writer) = group.next_column()? else { continue };
+            writer.typed::<Int64Type>().write_batch(&values, Some(&present), None)?;
+            writer.close()?;
+        }
+    }
+    group.close()?;
+    file.close()?;
+    Ok(())
+}
+
+fn properties() -> Arc<WriterProperties> {
+    Arc::new(WriterProperties::builder().set_created_by("warpshard".into()).set_compression(Compression::SNAPPY).build())
 }
 
 fn schema(columns: &[(String, Kind)]) -> Result<TypePtr> {

@@ -1,5 +1,9 @@
 //! Heads and rows as CSV, quoted according to RFC 4180.
 
+use std::io;
+
+use super::folder::Target;
+
 /// A table of texts, for studies.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     write(head, rows)
@@ -10,12 +14,24 @@ pub(super) fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
     head: impl IntoIterator<Item = C>,
     rows: impl IntoIterator<Item = R>,
 ) -> String {
-    let mut out = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-    let mut written = out.write_record(head);
-    for row in rows {
-        written = written.and_then(|()| out.write_record(row));
-    }
-    written.expect("memory takes every byte");
-    let bytes = out.into_inner().expect("memory takes every byte");
+    let mut bytes = Vec::new();
+    write_to(&mut bytes, head, rows).expect("memory takes every byte");
     String::from_utf8(bytes).expect("cells are text, and so are the separators")
+}
+
+/// The same into a file.
+///
+/// # Errors
+/// When the system refuses.
+pub(super) fn write_to<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
+    to: Target<'_>,
+    head: impl IntoIterator<Item = C>,
+    rows: impl IntoIterator<Item = R>,
+) -> io::Result<()> {
+    let mut out = ::csv::WriterBuilder::new().flexible(true).from_writer(to);
+    out.write_record(head)?;
+    for row in rows {
+        out.write_record(row)?;
+    }
+    out.flush()
 }

@@ -127,7 +127,7 @@ pub(super) fn outcome() -> Outcome {
         components,
         dram_read_latencies: Vec::new(),
         cpu_applications: Vec::new(),
-        intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
+        intervals: [interval(1000, 120, 30), interval(2000, 80, 45)].into_iter().collect(),
         relaxed: None,
         sampled: None,
         system: None,

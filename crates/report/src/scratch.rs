@@ -1,7 +1,8 @@
 //! Folders under temporary names: what is written there appears under its own name when it is complete, and not before.
 //!
 //! A folder `.warpshard-KEY.partial` belongs to the process that holds the lock `.warpshard-KEY.lock` next to it. A killed
-//! process leaves both; whoever makes the next temporary folder there removes them.
+//! process leaves both; whoever makes the next temporary folder there removes them. The lock is empty where its process was killed before it
+//! wrote its number.
 
 use std::fs;
 use std::io;
@@ -162,8 +163,8 @@ mod tests {
             fs::write(root.path().join(format!(".warpshard-{name}.partial/stats.json")), "").unwrap();
         }
         fs::write(root.path().join(".warpshard-3-0.partial"), "").unwrap();
-        for name in ["1-0", "4-0"] {
-            fs::write(root.path().join(format!(".warpshard-{name}.lock")), "1").unwrap();
+        for (name, number) in [("1-0", "1"), ("4-0", "1"), ("5-0", "")] {
+            fs::write(root.path().join(format!(".warpshard-{name}.lock")), number).unwrap();
         }
         fs::write(root.path().join("thesis.tex"), "mine").unwrap();
         drop(Scratch::new(root.path()).unwrap());

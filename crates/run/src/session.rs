@@ -1,5 +1,6 @@
 //! A run step by step: [`Opened`] has its machine, [`Ready`] its workload too, and [`Finished`] everything that a result folder holds.
 
+use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use warpshard_report::frame::NoParquet;
 use warpshard_report::metrics::{THREAD_INSTRUCTIONS, counter};
 use warpshard_report::picture::PictureError;
 use warpshard_report::text::Style;
-use warpshard_report::{ResultFile, RunFacts, csv, energy, json, summary};
+use warpshard_report::{ResultFile, RunFacts, Target, csv, energy, json, summary};
 use warpshard_stats::activity::{Activity, Recording};
 use warpshard_stats::{EndedBy, HostFacts, Outcome};
 use warpshard_sync::{Published, StopFlag};
@@ -343,7 +344,7 @@ impl Ready<'_> {
         // All workers wait for decoding, so that on average each loses its share of the decoding time.
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
-        Ok(Finished { run_toml, facts, outcome, host, activity })
+        Ok(Finished { run_toml, facts, outcome: Arc::new(outcome), host, activity })
     }
 }
 
@@ -397,7 +398,7 @@ pub struct Finished {
     /// What was simulated.
     pub facts: RunFacts,
     /// All results of the simulation.
-    pub outcome: Outcome,
+    pub outcome: Arc<Outcome>,
     /// What the host did.
     pub host: HostFacts,
     /// Every value of the run with its origin.
@@ -421,19 +422,28 @@ impl Finished {
     pub fn parquet(&self) -> Result<Vec<ResultFile>, NoParquet> {
         Ok(vec![
             ResultFile::new("kernels.parquet", csv::kernels_parquet(&self.facts, &self.outcome)?),
-            ResultFile::new("intervals.parquet", csv::intervals_parquet(&self.outcome.intervals)?),
+            csv::intervals_parquet(&self.outcome.intervals)?,
         ])
+    }
+
+    /// A file that `writing` writes.
+    fn written(&self, name: &str, writing: fn(&RunFacts, &Outcome, Target<'_>) -> io::Result<()>) -> ResultFile {
+        let (facts, outcome) = (self.facts.clone(), Arc::clone(&self.outcome));
+        ResultFile::written(name, move |to| writing(&facts, &outcome, to))
     }
 
     /// The files of the result folder without its plots.
     pub fn tables(&self) -> Vec<ResultFile> {
         let Self { facts, outcome, host, run_toml, .. } = self;
         let mut files = vec![
-            ResultFile::new("stats.json", json::stats(facts, outcome)),
+            self.written("stats.json", json::write_stats),
             ResultFile::new("host.json", json::host(facts, outcome, host)),
             ResultFile::new("run.toml", run_toml.as_str()),
-            ResultFile::new("kernels.csv", csv::kernels(facts, outcome)),
-            ResultFile::new("intervals.csv", csv::intervals(&outcome.intervals)),
+            self.written("kernels.csv", csv::write_kernels),
+            ResultFile::written("intervals.csv", {
+                let series = outcome.intervals.clone();
+                move |to| csv::write_intervals(&series, to)
+            }),
             ResultFile::new("summary.txt", summary(facts, outcome, host, Style::Plain)),
         ];
         if !outcome.timeline.is_empty() {

@@ -2,7 +2,7 @@
 
 use warpshard_base::KernelIndex;
 use warpshard_chip::{Mark, RunResult};
-use warpshard_stats::{Basis, ComponentStats, Counted, EndedBy, Estimate, KernelStats, Outcome, Sampled, SampledStratum};
+use warpshard_stats::{Basis, ComponentStats, Counted, EndedBy, Estimate, IntervalSeries, KernelStats, Outcome, Sampled, SampledStratum};
 use warpshard_workload::Workload;
 
 use super::estimate::Interval;
@@ -251,7 +251,7 @@ impl<'a> Rows<'a> {
             kernels,
             components,
             dram_read_latencies: Vec::new(),
-            intervals: Vec::new(),
+            intervals: IntervalSeries::default(),
             timeline: Vec::new(),
             sampled: Some(sampled),
             notes: self.workload.notes.clone(),

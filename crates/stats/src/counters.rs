@@ -11,6 +11,15 @@ pub struct CounterInfo {
     pub help: &'static str,
 }
 
+/// A counter with its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// Name, unit and meaning.
+    pub info: &'static CounterInfo,
+    /// The count.
+    pub value: u64,
+}
+
 /// Sees the counters of components, one component after the other.
 pub trait CounterVisitor {
     /// The counters that follow belong to component number `id` of its kind ("sm" 3, "llc" 17).

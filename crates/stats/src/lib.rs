@@ -4,18 +4,22 @@
 pub mod activity;
 pub mod components;
 mod counters;
+mod intervals;
 mod latency;
 mod launch;
 mod outcome;
+mod per_kernel;
 mod relaxed;
 mod sampled;
 
-pub use counters::{CounterInfo, CounterVisitor, Counters};
+pub use counters::{Counted, CounterInfo, CounterVisitor, Counters};
+pub use intervals::{IntervalColumn, IntervalRow, IntervalSeries, IntervalValues};
 pub use latency::Latencies;
 pub use launch::Launch;
 pub use outcome::{
-    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts,
-    SystemStats, TimelineEntry, WorkerFacts,
+    Alone, ApplicationStats, ComponentStats, EndedBy, GpuStats, HostFacts, KernelStats, Outcome, RankFacts, SystemStats, TimelineEntry,
+    WorkerFacts,
 };
+pub use per_kernel::PerKernel;
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};
 pub use sampled::{Basis, Estimate, Sampled, SampledStratum};

@@ -2,7 +2,7 @@
 
 use warpshard_base::{AppId, KernelIndex, StreamId};
 
-use super::{CounterInfo, CounterVisitor, Latencies, Relaxed, Sampled};
+use super::{Counted, CounterInfo, CounterVisitor, IntervalSeries, Latencies, Relaxed, Sampled};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +19,6 @@ pub enum EndedBy {
     Interrupted,
     /// A sample of it was simulated: all numbers are estimates of the completed run.
     Sampled,
-}
-
-/// A counter with its value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counted {
-    /// Name, unit and meaning.
-    pub info: &'static CounterInfo,
-    /// The count.
-    pub value: u64,
 }
 
 /// All counters of one component ("sm" 3, "llc" 17, "dram" 2, "request_net" 0, "grid" 0).
@@ -116,15 +107,6 @@ pub struct KernelStats {
     pub counters: Vec<Counted>,
 }
 
-/// One row of the interval series: what was counted over the chip in one interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IntervalRow {
-    /// Core cycle at which the interval ended.
-    pub cycle: u64,
-    /// The columns, the same in every row: kind of component, and the counter summed over all of the kind.
-    pub counters: Vec<(&'static str, Counted)>,
-}
-
 /// What a controller decided or computed at a cut: one knob, one number, or a remark.
 #[derive(Clone, Debug, PartialEq, warpshard_state::State)]
 pub struct TimelineEntry {
@@ -185,7 +167,7 @@ pub struct Outcome {
     /// The applications of the CPU cores that were on, core by core.
     pub cpu_applications: Vec<String>,
     /// Interval series; empty when none was requested.
-    pub intervals: Vec<IntervalRow>,
+    pub intervals: IntervalSeries,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
     /// What makes the results approximate; `None` for an exact run.

@@ -121,7 +121,7 @@ impl Staging<'_> {
         fs::create_dir_all(&made).map_err(error("make the folder", &made))?;
         for file in files {
             let path = made.join(&file.name);
-            fs::write(&path, &file.contents).map_err(error("write", &path))?;
+            fs::File::create(&path).and_then(|to| file.write_into(to)).map_err(error("write", &path))?;
         }
         let target = self.store.run(digest);
         match fs::rename(&made, &target) {

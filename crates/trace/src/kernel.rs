@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 
+use warpshard_base::MOST_KERNELS;
 use warpshard_isa::Generation;
 use warpshard_workload::KernelInfo;
 
@@ -249,7 +250,7 @@ pub(super) fn too_many_kernels(path: &Path, kernels: usize) -> Problem {
         line: None,
         what: "the trace launches too many kernels".into(),
         found: format!("{kernels} kernels"),
-        expected: format!("at most {}", u32::from(u16::MAX) + 1),
-        help: "split the kernel list".into(),
+        expected: format!("at most {MOST_KERNELS}"),
+        help: "split the kernel list, and simulate its parts one after the other".into(),
     }
 }

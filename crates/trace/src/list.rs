@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warpshard_base::Addr;
+use warpshard_base::{Addr, MOST_KERNELS};
 use warpshard_config::input;
 
 use super::error::{Problem, ProblemKind, TraceError, unreadable};
@@ -16,11 +16,11 @@ use super::text::quote;
 pub(super) const LIST: &str = "kernelslist.g";
 /// The suffix of native files, by convention.
 const NATIVE_SUFFIX: &str = "wst";
+/// The suffix of kernels in the binary format of Accel-Sim 2.0.
+const TRACEZ_SUFFIX: &str = ".tracez";
 /// The most bytes of a list, and the most copies that one has.
 const LONGEST: u64 = 64 << 20;
 const MOST_COPIES: usize = 1 << 20;
-/// Kernels that a workload can number.
-const MOST_KERNELS: usize = 1 << 16;
 /// Beside a list, a file with the trace's name where that is not the folder's.
 pub(super) const NAME_FILE: &str = "trace.name";
 
@@ -68,6 +68,9 @@ impl List {
             return Self::of_native(path);
         }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.ends_with(TRACEZ_SUFFIX) {
+            return Err(tracez(path, None, name.as_bytes()).into());
+        }
         if name.contains(".traceg") || name.ends_with(".trace") {
             let lines = vec![Line::Kernel { file: KernelFile::Text(resolve(path)), listed: name.clone() }];
             let name = name.split(".trace").next().unwrap_or(&name).to_string();
@@ -113,6 +116,9 @@ impl List {
         });
         let mut list = Self { name: name.unwrap_or_else(|| "trace".into()), ..Self::default() };
         list.read_lines(path, &text, &mut |number, line| {
+            if line.ends_with(TRACEZ_SUFFIX.as_bytes()) {
+                return Err(tracez(path, Some(number), line).into());
+            }
             let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
             if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file).into()) }
         })?;
@@ -206,6 +212,19 @@ fn no_kernel(path: &Path, text: &[u8]) -> Problem {
         found: first.map_or("an empty file".into(), |line| format!("{} as its first line", quote(line))),
         expected: "at least one line with the file name of a kernel, as in kernel-1.traceg".into(),
         help: "give a kernelslist.g of the Accel-Sim tracer, or a .traceg file".into(),
+    }
+}
+
+fn tracez(file: &Path, line: Option<u64>, name: &[u8]) -> Problem {
+    Problem {
+        kind: ProblemKind::List,
+        file: file.to_path_buf(),
+        line,
+        what: "a .tracez file, the binary format of Accel-Sim 2.0 with a zstd stream for each warp, cannot be read".into(),
+        found: quote(name),
+        expected: "a kernel as text: .traceg, plain or with .xz, .gz or .zst".into(),
+        help: "decode it with Accel-Sim's traceDsm, name the .traceg files in kernelslist.g, or trace again with a tracer before 2.0"
+            .into(),
     }
 }
 

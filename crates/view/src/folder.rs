@@ -53,8 +53,8 @@ impl Stats {
         let invalid = |problem: String| ReadError::Invalid { path: path.clone(), problem };
         let stats: Value = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         match stats.get("schema_version").and_then(Value::as_u64) {
-            Some(version) if version == u64::from(SCHEMA_VERSION) => Ok(Self(stats)),
-            Some(version) => Err(invalid(format!("has layout {version}, and this program reads layout {SCHEMA_VERSION}"))),
+            Some(version) if (1..=u64::from(SCHEMA_VERSION)).contains(&version) => Ok(Self(stats)),
+            Some(version) => Err(invalid(format!("has layout {version}, and this program reads layouts 1 to {SCHEMA_VERSION}"))),
             None => Err(invalid("has no \"schema_version\", so that no run has written it".into())),
         }
     }
@@ -153,7 +153,7 @@ mod tests {
         for (text, expected) in [
             ("{", "EOF while parsing"),
             ("{}", "no \"schema_version\""),
-            (r#"{"schema_version": 99}"#, "has layout 99, and this program reads layout 1"),
+            (r#"{"schema_version": 99}"#, "has layout 99, and this program reads layouts 1 to 2"),
             (r#"{"schema_version": 1}"#, "cannot read"),
         ] {
             fs::write(folder.path().join("stats.json"), text).unwrap();

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, address_space};
+use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, MOST_KERNELS, address_space};
 
 use crate::workload::{Application, Command, Workload};
 
 /// Most kernels of a workload.
-const MOST: usize = u16::MAX as usize;
+const MOST: usize = MOST_KERNELS;
 
 /// An application that is to share the GPU.
 #[derive(Clone, Debug)]

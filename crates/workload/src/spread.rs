@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpshard_base::{CtaIndex, GpuId, KernelIndex};
+use warpshard_base::{CtaIndex, GpuId, KernelIndex, MOST_KERNELS};
 use warpshard_state::{Reader, StateError, Writer};
 
 use crate::SpreadError;
@@ -185,7 +185,12 @@ impl Made {
             if ctas.is_empty() {
                 continue;
             }
-            let number = u16::try_from(self.workload.kernels.len()).map_err(|_| "the workload has more than 65536 kernels".to_owned())?;
+            let number = self.workload.kernels.len();
+            if number >= MOST_KERNELS {
+                let problem = "kernels once each is spread over the GPUs; simulate its parts one after the other";
+                return Err(format!("the workload has more than {MOST_KERNELS} {problem}").into());
+            }
+            let number = number as u16;
             let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), ..info.clone() };
             let mut source = Arc::clone(source);
             if count > 1 {

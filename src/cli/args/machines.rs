@@ -21,9 +21,9 @@ pub(crate) struct ImportArgs {
     /// GPGPU-Sim configuration (gpgpusim.config).
     #[arg(long, value_name = "FILE")]
     pub gpgpusim: PathBuf,
-    /// Configuration of the trace front end (trace.config).
+    /// Configuration of the trace front end (trace.config); without it units have the latencies of PTX instructions.
     #[arg(long, value_name = "FILE")]
-    pub trace_config: PathBuf,
+    pub trace_config: Option<PathBuf>,
     /// Machine file to write; must not exist.
     #[arg(long, value_name = "MACHINE.toml")]
     pub out: PathBuf,

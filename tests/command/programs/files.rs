@@ -166,3 +166,43 @@ fn run(arguments: &[&str], folder: &Path) -> (String, Vec<(u64, u64)>) {
     let kernels = stats["kernels"].as_array().unwrap().iter().map(|kernel| (cycle(kernel, "started"), cycle(kernel, "ended"))).collect();
     (simulated(&out), kernels)
 }
+
+/// Executes a kernel of a listing of the test data on 32 threads with two buffers of inputs, and returns its output.
+fn executed(listing: &str, arch: u32, kernel: &str, inputs: &[(&str, String)], arguments: &str, count: usize) -> Vec<u32> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("one.toml");
+    let mut text = format!("modules = {{ sm_{arch} = {:?} }}\n[buffers]\n", data(&format!("{listing}.sm_{arch}.sass")));
+    for (name, row) in inputs {
+        text += &format!("{name} = {row}\n");
+    }
+    text += &format!(
+        "o = {{ type = \"u32\", count = {count} }}\n[[launches]]\nkernel = \"{kernel}\"\ngrid = [1]\nblock = [32]\narguments = {arguments}\n"
+    );
+    std::fs::write(&file, text + &format!("[[outputs]]\nbuffer = \"o\"\nshow = {count}\n")).unwrap();
+    let shown = ok(&["exec", file.to_str().unwrap()]);
+    let numbers = shown.lines().skip_while(|line| !line.starts_with("o: ")).nth(1).unwrap();
+    numbers.split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+#[test]
+fn lanes_with_the_same_number_of_64_bits_find_each_other() {
+    let value = |lane: u64| lane % 5 + (lane / 16 << 40);
+    let mask = |lane: u64| (0..32).filter(|other| value(*other) == value(lane)).fold(0_u32, |mask, other| mask | 1 << other);
+    let row = "{ type = \"u64\", count = 32, contents = { formula = \"i % 5 + ((i / 16) << 40)\" } }".to_owned();
+    for arch in [70, 80, 90] {
+        let found = executed("match64", arch, "same", &[("a", row.clone())], "[\"&a\", \"&o\"]", 32);
+        assert_eq!(found, (0..32).map(mask).collect::<Vec<_>>(), "sm_{arch}");
+    }
+}
+
+#[test]
+fn a_sum_and_a_bound_that_are_cut_off_at_zero_are_one_instruction_of_hopper() {
+    let (a, b) = (|i: i64| i * 3 - 40, |i: i64| 10 - i);
+    let row = |formula: &str| format!("{{ type = \"i32\", count = 32, contents = {{ formula = \"{formula}\" }} }}");
+    let inputs = [("a", row("i * 3 - 40")), ("b", row("10 - i"))];
+    let found = executed("relu", 90, "relu", &inputs, "[\"&a\", \"&b\", \"&o\"]", 64);
+    let highest = (0..32).map(|i| (a(i) - 5).max(b(i)).max(0) as u32);
+    let lowest = (0..32).map(|i| (a(i) - 5).min(b(i)).max(0) as u32);
+    assert_eq!(found, highest.chain(lowest).collect::<Vec<_>>());
+    assert!(std::fs::read_to_string(data("relu.sm_90.sass")).unwrap().contains("VIADDMNMX.RELU"));
+}

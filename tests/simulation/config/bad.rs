@@ -487,7 +487,7 @@ burst = 4
       --> mine.toml:3:9
        | burst = 4
        |         ^
-       = help: a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: 16 x 4
+       = help: a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: 16 x 4; the bits hold one burst or several
        = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):143
        = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):171
     "#);

@@ -77,16 +77,16 @@ fn by_kernel(name: &str, outcome: &Outcome) {
 /// The rows of the interval series add up to the totals of the components, column by column, and are as long as they say.
 pub(crate) fn intervals(name: &str, interval: u64, outcome: &Outcome) {
     let mut before = 0;
-    for row in &outcome.intervals {
+    for row in outcome.intervals.iter() {
         assert!(row.cycle - before == interval || row.cycle == outcome.counted_until, "{name}: a row from {before} to {}", row.cycle);
         before = row.cycle;
     }
     assert_eq!(before, outcome.counted_until, "{name}: the last row ends where counting ends");
-    for (column, (kind, counted)) in outcome.intervals[0].counters.iter().enumerate() {
+    for (column, (kind, info)) in outcome.intervals.columns().iter().enumerate() {
         let rows: u64 = outcome.intervals.iter().map(|row| row.counters[column].1.value).sum();
         let of_kind = outcome.components.iter().filter(|component| component.kind == *kind);
-        let total: u64 = of_kind.map(|component| value(&component.counters, counted.info.name)).sum();
-        assert_eq!(rows, total, "{name}: rows of {kind} {}", counted.info.name);
+        let total: u64 = of_kind.map(|component| value(&component.counters, info.name)).sum();
+        assert_eq!(rows, total, "{name}: rows of {kind} {}", info.name);
     }
 }
 

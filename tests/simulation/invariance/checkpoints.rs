@@ -272,3 +272,31 @@ fn a_cpu_trace_is_read_again_up_to_its_line() {
     };
     stopped_and_resumed(&|| copy_of(&case), &options, 600);
 }
+
+/// Bytes of a saved state are altered at random, as by somebody who knows how to make its digest right again: the run ends with results or says what
+/// is wrong with the checkpoint, and the process goes on in either case.
+#[test]
+fn a_forged_state_is_an_error_or_a_run() {
+    let mut random = Rng::keyed(600, &[]);
+    let rounds = if at_length() { 400 } else { 40 };
+    let (mut refused, mut ran) = (0, 0);
+    for case in &cases()[..2] {
+        let until = run(case, interval(case)).counted_until;
+        let (checkpoints, kept) = every(until / 2);
+        run(case, RunOptions { checkpoints, ..interval(case) });
+        let state = kept.lock().unwrap()[0].1.clone();
+        for _ in 0..rounds {
+            let mut forged = state.clone();
+            for _ in 0..1 + random.below(3) {
+                forged[random.below(state.len() as u64) as usize] = random.below(256) as u8;
+            }
+            let options = RunOptions { threads: 1, max_cycles: Some(2 * until), checkpoints: resume(&forged), ..interval(case) };
+            match simulate(&case.machine, &case.workload, options) {
+                Ok(_) => ran += 1,
+                Err(RunError::Panic(text)) => panic!("{}: {text}", case.name),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 0 && ran > 0, "{refused} states were refused, {ran} ran");
+}

@@ -174,20 +174,14 @@ fn stalls_are_between_nothing_and_every_cycle_of_every_partition() {
     )
     .unwrap()
     .outcome;
-    for row in &outcome.intervals {
+    for row in outcome.intervals.iter() {
         for name in ["stall_mc", "stall_net"] {
             let (_, counted) = row.counters.iter().find(|(kind, counted)| *kind == "stall" && counted.info.name == name).unwrap();
             assert!(counted.value <= 2 * 1024, "{name} {}", counted.value);
         }
     }
     assert_eq!(
-        outcome
-            .intervals
-            .iter()
-            .flat_map(|row| &row.counters)
-            .filter(|(_, c)| c.info.name == "stall_mc")
-            .map(|(_, c)| c.value)
-            .sum::<u64>(),
+        outcome.intervals.iter().flat_map(|row| row.counters).filter(|(_, c)| c.info.name == "stall_mc").map(|(_, c)| c.value).sum::<u64>(),
         sum(&outcome, "stall", "stall_mc")
     );
 }

@@ -84,7 +84,7 @@ pub(super) fn again(row: &[&str]) -> String {
     let program = row[1].split(' ').next().unwrap_or_default();
     let request = Request { only: Some(program.to_owned()), quick: true, ..Request::default() };
     let files = study(&request).and_then(|output| output.files().map_err(StudyError::input)).unwrap_or_else(|error| panic!("{error}"));
-    let launches = files.iter().find(|file| file.name == "launches.csv").map(|file| String::from_utf8_lossy(&file.contents).into_owned());
+    let launches = files.iter().find(|file| file.name == "launches.csv").map(|file| String::from_utf8_lossy(&file.contents()).into_owned());
     let start = row[..2].join(",") + ",";
     launches.unwrap_or_default().lines().find(|line| line.starts_with(&start)).unwrap_or_default().to_owned()
 }

@@ -87,10 +87,15 @@ fn layout(mem: &Mem, checker: &mut Checker<'_>) {
         other => panic!("{other:?} for a layout"),
     };
     checker.require(
-        burst == 1u64 << low,
+        burst.is_power_of_two() && burst <= 1u64 << low,
         &["mem.map.layout", "mem.dram.bus_bytes", "mem.dram.burst"],
         || format!("`mem.map.layout` has {low} burst bits (S), {}, expected bursts of {}", Bytes(1 << low), Bytes(burst)),
-        || format!("a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: {} x {}", dram.bus_bytes, dram.burst),
+        || {
+            format!(
+                "a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: {} x {}; the bits hold one burst or several",
+                dram.bus_bytes, dram.burst
+            )
+        },
     );
     checker.require(
         map.slices_per_partition <= dram.banks,

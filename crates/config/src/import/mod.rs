@@ -29,19 +29,37 @@ pub struct Imported {
     pub report: Report,
 }
 
-/// Translates a pair of configuration files into a machine called `name`.
+/// Units of `trace.config` and the instructions of PTX whose times stand for theirs.
+const UNITS: [(&str, &str); 4] = [("int", "int"), ("sp", "fp"), ("dp", "dp"), ("sfu", "sfu")];
+
+/// Translates a pair of configuration files into a machine called `name`. Without the second one units have the latencies of
+/// `-ptx_opcode_latency_*`, which the report says.
 ///
 /// # Errors
 /// Options with values that cannot be read or have no counterpart, with file and line; a machine that contradicts itself.
-pub fn import(gpgpusim: &Arc<Source>, trace: &Arc<Source>, name: &str) -> Result<Imported, ConfigErrors> {
+pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -> Result<Imported, ConfigErrors> {
     let mut problems = Vec::new();
     let mut given = read::read(gpgpusim, &mut problems);
-    given.extend(read::read(trace, &mut problems));
+    match trace {
+        Some(trace) => given.extend(read::read(trace, &mut problems)),
+        None => {
+            let times = UNITS.into_iter().filter_map(|(unit, ptx)| of_ptx(&given, unit, ptx)).collect::<Vec<_>>();
+            given.extend(times);
+        }
+    }
     let mut sheet = sheet::Sheet::new(given, Place::whole(gpgpusim), problems);
     translate::translate(&mut sheet);
+    if trace.is_none() {
+        sheet.report.warn(
+            "without a trace.config the units take what -ptx_opcode_latency_* and -ptx_opcode_initiation_* say of additions, and there are no units \
+             for branches, textures and tensor instructions beyond those of integers; Accel-Sim has a trace.config for each of its machines \
+             (gpu-simulator/configs/tested-cfgs): give the nearest with --trace-config"
+                .to_owned(),
+        );
+    }
+    let files = trace.map_or_else(|| gpgpusim.name.clone(), |trace| format!("{} and {}", gpgpusim.name, trace.name));
     let head = format!(
-        "# Imported from Accel-Sim's {} and {}.\n# The comment after a value names its option.\n\nsummary = \"{name}, imported from Accel-Sim\"\nname = \"{name}\"\n",
-        gpgpusim.name, trace.name
+        "# Imported from Accel-Sim's {files}.\n# The comment after a value names its option.\n\nsummary = \"{name}, imported from Accel-Sim\"\nname = \"{name}\"\n",
     );
     let (toml, report, problems) = sheet.finish(&head);
     if !problems.is_empty() {
@@ -56,4 +74,16 @@ pub fn import(gpgpusim: &Arc<Source>, trace: &Arc<Source>, name: &str) -> Result
         report.warn(warning.message);
     }
     Ok(Imported { toml, report })
+}
+
+/// The times of a unit from those of additions in PTX, as the option of a `trace.config`.
+fn of_ptx(given: &[read::Given], unit: &str, ptx: &str) -> Option<read::Given> {
+    let first = |option: &str| {
+        let name = format!("ptx_opcode_{option}_{ptx}");
+        let found = given.iter().rev().find(|given| given.name == name)?;
+        Some((found.value.split(',').next()?.trim().to_owned(), found.place.clone()))
+    };
+    let (latency, place) = first("latency")?;
+    let initiation = first("initiation").map_or_else(|| "1".to_owned(), |(initiation, _)| initiation);
+    Some(read::Given { name: format!("trace_opcode_latency_initiation_{unit}"), value: format!("{latency},{initiation}"), place })
 }

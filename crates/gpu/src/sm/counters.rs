@@ -1,7 +1,7 @@
 //! The counters of an SM: per kernel launch, and for itself.
 
 use warpshard_stats::components::APPLICATION_SM;
-use warpshard_stats::{CounterInfo, CounterVisitor, Counters, counters};
+use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, counters};
 use warpshard_workload::{OpClass, Workload};
 
 use super::stall::{StallCounts, StallReason};
@@ -122,13 +122,13 @@ counters! {
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
     /// Indexed by `KernelIndex`.
-    pub kernels: Vec<KernelCounters>,
+    pub kernels: PerKernel<KernelCounters>,
     /// The same by class of instruction, indexed by `KernelIndex`.
-    pub classes: Vec<ClassCounts>,
+    pub classes: PerKernel<ClassCounts>,
     /// For the SM as a whole.
     pub sm: SmCounters,
     /// Scheduler cycles by reason: those of schedulers without warps, then those of the kernels in the order of `KernelIndex`.
-    pub stalls: Vec<StallCounts>,
+    pub stalls: PerKernel<StallCounts>,
 }
 
 counters! {
@@ -153,17 +153,17 @@ impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
         Self {
-            kernels: vec![KernelCounters::default(); kernels],
-            classes: vec![ClassCounts::default(); kernels],
+            kernels: PerKernel::new(kernels),
+            classes: PerKernel::new(kernels),
             sm: SmCounters::default(),
-            stalls: vec![[0; StallReason::COUNT]; kernels + 1],
+            stalls: PerKernel::new(kernels + 1),
         }
     }
 
     /// Scheduler cycles by reason, over all kernels.
     pub fn all_stalls(&self) -> StallCounts {
         let mut all = [0; StallReason::COUNT];
-        self.stalls.iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        self.stalls.present().iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
         all
     }
 
@@ -172,11 +172,8 @@ impl SmStats {
         self.sm.visit(see);
         StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
         let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
-        // A kernel of which no CTA started here has counted nothing here.
-        for (kernel, of_class) in self.kernels.iter().zip(&self.classes).filter(|(kernel, _)| kernel.ctas_begun > 0) {
-            sum.add(kernel);
-            add_classes(&mut classes, of_class);
-        }
+        self.kernels.present().iter().for_each(|kernel| sum.add(kernel));
+        self.classes.present().iter().for_each(|of_class| add_classes(&mut classes, of_class));
         sum.visit(see);
         visit_classes(&classes, see);
     }
@@ -185,11 +182,12 @@ impl SmStats {
     /// application.
     pub fn visit_applications(&self, sm: u32, workload: &Workload, visitor: &mut dyn CounterVisitor) {
         let mut sums = vec![(KernelCounters::default(), ClassCounts::default()); workload.applications.len()];
-        for ((counters, of_class), kernel) in self.kernels.iter().zip(&self.classes).zip(&workload.kernels) {
-            if let Some((sum, classes)) = sums.get_mut(kernel.info.app.index()).filter(|_| counters.ctas_begun > 0) {
-                sum.add(counters);
-                add_classes(classes, of_class);
-            }
+        let app = |kernel: usize| workload.kernels[kernel].info.app.index();
+        for (kernel, counters) in self.kernels.counted() {
+            sums.get_mut(app(kernel)).into_iter().for_each(|(sum, _)| sum.add(counters));
+        }
+        for (kernel, of_class) in self.classes.counted() {
+            sums.get_mut(app(kernel)).into_iter().for_each(|(_, classes)| add_classes(classes, of_class));
         }
         for (number, (sum, classes)) in (sm * sums.len() as u32..).zip(&sums) {
             visitor.component(APPLICATION_SM, number);

@@ -33,7 +33,7 @@ pub(super) fn progress(core: &Core, preempt: &PreemptStage) -> SmProgress {
             leaving: preempt.is_leaving(slot),
         }
     };
-    let ended = core.history.ended.iter().enumerate().filter(|(_, ended)| ended.ctas > 0);
+    let ended = core.history.ended.counted().filter(|(_, ended)| ended.ctas > 0);
     SmProgress {
         resident: core.ctas.iter().map(one).collect(),
         gone: core.history.gone.iter().copied().collect(),

@@ -9,6 +9,7 @@ use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, S
 use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
 use warpshard_seam::{Level, Own};
+use warpshard_stats::PerKernel;
 
 use super::ahead::{Ahead, Sent};
 use super::from_dram::FromDram;
@@ -74,7 +75,7 @@ pub struct Slice {
     /// What is counted by application, where several share the GPU.
     applications: Box<[LlcApplicationCounters]>,
     /// What is counted by kernel launch.
-    kernels: Box<[LlcKernelCounters]>,
+    kernels: PerKernel<LlcKernelCounters>,
     /// What it fetches in advance, where it does.
     ahead: Option<Box<Ahead>>,
 }
@@ -101,7 +102,7 @@ impl Slice {
             outcomes: [[0; 2]; 4],
             counters: LlcCounters::default(),
             applications: Box::default(),
-            kernels: Box::default(),
+            kernels: PerKernel::new(0),
             ahead: None,
         }
     }
@@ -115,12 +116,12 @@ impl Slice {
 
     /// Counts for each of so many kernel launches and applications, too.
     pub fn count_by(&mut self, kernels: usize, applications: usize) {
-        self.kernels = vec![LlcKernelCounters::default(); kernels].into();
+        self.kernels = PerKernel::new(kernels);
         self.applications = vec![LlcApplicationCounters::default(); applications].into();
     }
 
     /// What was counted for each kernel launch.
-    pub fn kernels(&self) -> &[LlcKernelCounters] {
+    pub fn kernels(&self) -> &PerKernel<LlcKernelCounters> {
         &self.kernels
     }
 

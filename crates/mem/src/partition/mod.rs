@@ -20,6 +20,7 @@ use warpshard_config::machine::{Machine, MemcpyWarms};
 use warpshard_engine::Unit;
 use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
 use warpshard_seam::{CacheSite, Level};
+use warpshard_stats::PerKernel;
 use warpshard_stats::activity::Log;
 
 use super::cache::Prefetcher;
@@ -168,7 +169,7 @@ impl Partition {
     }
 
     /// What its slices counted for each kernel launch.
-    pub fn kernels(&self) -> impl Iterator<Item = &[LlcKernelCounters]> {
+    pub fn kernels(&self) -> impl Iterator<Item = &PerKernel<LlcKernelCounters>> {
         self.slices().map(Slice::kernels)
     }
 

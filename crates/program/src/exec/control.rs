@@ -1,6 +1,6 @@
 //! Branches, calls, convergence and barriers.
 
-use super::super::isa::{Barrier, Inst, Op};
+use super::super::isa::{BARRIERS, Barrier, Inst, Op};
 use super::access::Memories;
 use super::cta::{BarrierState, Context, Flow, Trouble};
 use super::lanes::Row;
@@ -96,7 +96,7 @@ pub(super) fn execute(
             warp.release();
             return Ok(Flow::Changed);
         }
-        Op::Barrier(kind) if mask != 0 => return Ok(arrive(inst, warp, path, mask, pool, context, kind)),
+        Op::Barrier(kind) if mask != 0 => return arrive(inst, warp, path, mask, pool, context, kind),
         Op::BarrierResult => {
             let value = warp.barrier_result;
             warp.lanes.set(inst.dst, mask, &[value; 32]);
@@ -212,18 +212,30 @@ fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], 
     Ok(Flow::Changed)
 }
 
-fn arrive(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], context: &mut Context<'_>, kind: Barrier) -> Flow {
+fn arrive(
+    inst: &Inst,
+    warp: &mut Warp,
+    path: usize,
+    mask: u32,
+    pool: &[Row],
+    context: &mut Context<'_>,
+    kind: Barrier,
+) -> Result<Flow, Trouble> {
     let first = mask.trailing_zeros() as usize;
     let value = |source: usize| warp.lanes.row(pool, inst.src[source].row)[first];
-    let number = (value(0) & 15) as u8;
+    let (number, threads) = (value(0), value(1));
+    if number >= u32::from(BARRIERS) || !threads.is_multiple_of(32) {
+        return Err(Trouble::NoBarrier { number, threads });
+    }
+    let number = number as u8;
     let state = &mut context.barriers[usize::from(number)];
-    state.expected = value(1);
+    state.expected = threads;
     state.kind = Some(kind);
     let place = warp.paths[path].place;
     if kind == Barrier::Arrive {
         // A warp arrives as a whole.
         state.arrived += 32;
-        return Flow::Next(place + 1);
+        return Ok(Flow::Next(place + 1));
     }
     state.holds += (mask & warp.lanes.predicate(inst.conditions[0])).count_ones();
     state.reported += mask.count_ones();
@@ -232,7 +244,7 @@ fn arrive(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], co
         warp.split(path, rest, place + 1);
     }
     warp.paths[path].wait = Wait::Barrier(number);
-    Flow::Changed
+    Ok(Flow::Changed)
 }
 
 /// Lets threads go on whose barrier is complete; whether any did.

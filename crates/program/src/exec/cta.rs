@@ -1,5 +1,6 @@
 //! A CTA: its warps, its memories, and the barriers at which they meet.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub(super) const WINDOW_BYTES: u64 = 1 << 24;
 pub(in super::super) const CONSTANT_WINDOW: u64 = LOCAL_WINDOW + SHARED_BYTES;
 /// Where the counter lies at which the CTAs of a cooperative launch meet, and its bytes.
 pub(in super::super) const MEETING: (u64, usize) = (CONSTANT_WINDOW + SHARED_BYTES, 256);
+/// Addresses at which no buffer of a program can lie: the windows and the counter of cooperative launches.
+pub(in super::super) const WINDOWS: Range<u64> = SHARED_WINDOW..MEETING.0 + MEETING.1 as u64;
 /// Most CTAs that execute together.
 pub(in super::super) const MOST_TOGETHER: u32 = 4096;
 /// Where constant bank 0 holds the end of a thread's local memory, at which its stack begins.
@@ -140,6 +143,11 @@ pub(in super::super) enum Trouble {
         byte: usize,
         cta: u32,
         place: usize,
+    },
+    /// A barrier of the CTA that does not exist, or one of a number of threads that is no multiple of a warp.
+    NoBarrier {
+        number: u32,
+        threads: u32,
     },
     /// A call of a function that the listing lacks.
     Absent,

@@ -42,7 +42,9 @@ mod texture;
 mod turn;
 mod warp;
 
-pub(super) use cta::{CONSTANT_WINDOW, Executor, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble};
+pub(super) use cta::{
+    CONSTANT_WINDOW, Executor, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble, WINDOWS,
+};
 pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
 pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};

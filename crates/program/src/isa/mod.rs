@@ -3,6 +3,7 @@
 //!
 //! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
 
+mod codes;
 mod decode;
 mod hopper;
 mod hopper_operands;
@@ -15,6 +16,7 @@ mod table;
 mod tensor;
 mod texture;
 
+pub(super) use codes::{BARRIERS, access_registers, codes_of, writes_first};
 pub(super) use decode::{Banks, Decoded, decode, refusals};
 pub(super) use inst::{Address, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
 pub(super) use kinds::{

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::Program;
+use super::super::consistency;
 use super::super::error::ProgramError;
 use super::super::isa::{Banks, refusals};
-use super::super::listing::Module;
 use super::text;
 
 /// What a launch file comes to.
@@ -72,7 +72,7 @@ fn facts(program: &Program, archs: Vec<u32>) -> ProgramReport {
 
 /// Checks a listing: what of it cannot be executed.
 pub(in super::super) fn listing(path: &Path) -> Result<ListingReport, ProgramError> {
-    let module = Module::load(path)?;
+    let module = consistency::load(path)?;
     let mut refused = BTreeMap::new();
     // Values of constants do not matter here.
     let banks = Banks(vec![vec![0; 1 << 16]; 18]);

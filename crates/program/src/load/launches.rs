@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use warpshard_base::{Addr, GpuId, KernelIndex, StreamId};
+use warpshard_base::{Addr, GpuId, KernelIndex, MOST_KERNELS, StreamId};
 use warpshard_isa::Generation;
 use warpshard_workload::{Dim3, PeerCopy};
 
@@ -21,12 +21,12 @@ use super::super::tensor_map::{self, TensorMap};
 use super::super::{Launch, Program};
 use super::Loader;
 
-/// Most launches of a program, which traces number in 16 bits.
-pub(in super::super) const MOST_LAUNCHES: usize = 1 << 16;
+/// Most launches of a program.
+pub(in super::super) const MOST_LAUNCHES: usize = MOST_KERNELS;
 /// Largest grid and CTA, by dimension.
 pub(in super::super) const MOST_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 pub(in super::super) const MOST_BLOCK: [i64; 3] = [1024, 1024, 64];
-/// Stack of a thread beyond what its kernel asks for, for functions that are called.
+/// Stack of a thread beyond what its kernel asks for, where it calls functions, whose frames its listing does not count.
 const STACK: usize = 1024;
 /// Most shared memory of a CTA, in bytes.
 const MOST_SHARED: i64 = 228 << 10;
@@ -60,6 +60,16 @@ impl Loader<'_> {
                 return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
             }
             let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
+            if repeat < 0 {
+                return Err(self
+                    .bad_key("repeat", "a launch is repeated a negative number of times")
+                    .found(repeat.to_string())
+                    .expected("0 or more"));
+            }
+            if let Some(index) = row.index.as_ref().filter(|index| self.parameters.iter().any(|(name, _)| name == *index)) {
+                let help = "choose a name that neither a parameter nor the index of a sequence around it has";
+                return Err(self.bad_key("index", "the index of a launch hides a parameter").found(index.clone()).help(help));
+            }
             for i in 0..repeat {
                 self.row(spanned);
                 self.rounds += 1;
@@ -346,7 +356,7 @@ pub(in super::super) fn bind(
         let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
         return Err(bad("shared is out of range".into()).found(dynamic.to_string()).expected(expected));
     }
-    let local = (text.local as usize).next_multiple_of(16) + if uses_stack(text) { STACK } else { 0 };
+    let local = (text.local as usize).next_multiple_of(16) + if calls_with_stack(text) { STACK } else { 0 };
     let mut banks = banks(module, text, globals);
     let bank = &mut banks.0[0];
     for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
@@ -445,9 +455,10 @@ fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, P
     Ok(cluster)
 }
 
-/// Whether a kernel uses local memory at all.
-fn uses_stack(text: &KernelText) -> bool {
-    text.local > 0 || text.code.iter().any(|inst| inst.mnemonic.starts_with("STL") || inst.mnemonic.starts_with("LDL"))
+/// Whether a kernel calls functions and uses local memory.
+fn calls_with_stack(text: &KernelText) -> bool {
+    let has = |name: &str| text.code.iter().any(|inst| inst.mnemonic.starts_with(name));
+    has("CALL") && (text.local > 0 || has("STL") || has("LDL"))
 }
 
 /// The constant banks of a kernel before its launch's values.
@@ -456,7 +467,7 @@ fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
     for (bank, bytes) in module.constants.iter().chain(&text.constants) {
         banks.0[usize::from(*bank)].clone_from(bytes);
     }
-    for (bank, offset, name) in &module.addresses {
+    for (bank, offset, name, _) in &module.addresses {
         let place = module.globals.iter().position(|global| global.name == *name).map(|place| globals[place]);
         // Functions of the runtime have addresses at which no memory lies.
         let outside = || OUTSIDE_FUNCTIONS.iter().position(|known| known == name).map(|number| OUTSIDE + 16 * number as u64);

@@ -14,8 +14,10 @@ use toml::Spanned;
 
 use warpshard_base::KernelIndex;
 
-use super::contents::Element;
+use super::consistency;
+use super::contents::{self, Element};
 use super::error::{ProgramError, listed};
+use super::exec::WINDOWS;
 use super::expression::evaluate;
 use super::listing::Module;
 use super::schema::{BufferRow, LaunchText, OutputRow, Value};
@@ -196,7 +198,7 @@ impl<'a> Loader<'a> {
                 first.ok_or_else(none)?
             }
         };
-        let module = Module::load(&self.folder.join(name))?;
+        let module = consistency::load(&self.folder.join(name))?;
         let key = file.modules.iter().find(|(_, value)| *value == name).map_or("", |(key, _)| key);
         let arch = format!("sm_{}", module.arch);
         if key.trim_end_matches('a') != arch {
@@ -238,6 +240,16 @@ impl<'a> Loader<'a> {
         if !(0..=(MOST_BYTES / 8) as i64).contains(&count) {
             let expected = format!("0 to {}", MOST_BYTES / 8);
             return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
+        }
+        contents::sensible(&row.contents)
+            .map_err(|found| self.bad_key("contents", format!("buffer `{name}` cannot be made")).found(found))?;
+        if let Some(address) = row.address {
+            let end = address.saturating_add(count as u64 * element.bytes() as u64);
+            if address < WINDOWS.end && end > WINDOWS.start {
+                let what = format!("buffer `{name}` lies where generic accesses reach shared, local and constant memory");
+                let expected = format!("an address below {:#x}, where the buffer also ends, or from {:#x} on", WINDOWS.start, WINDOWS.end);
+                return Err(self.bad_key("address", what).found(format!("address {address:#x}")).expected(expected));
+            }
         }
         Ok(Buffer {
             name: name.to_owned(),

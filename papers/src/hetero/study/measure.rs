@@ -117,7 +117,7 @@ pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured
     }
     if !is_light(setup.cpus) {
         let outcome = run(Window::Instructions { warm: options.cpu_warm, count: options.cpu_measure }, options.longest)?;
-        let end = outcome.intervals.last().map_or(0, |row| row.cycle);
+        let end = outcome.intervals.last_cycle().unwrap_or(0);
         return Ok(figures(&outcome, SETTLED.min(end / 2), channels));
     }
     // Nothing depends on when a run ends, so a shorter run shows what a longer one had executed by then.
@@ -193,9 +193,9 @@ fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, TaskError> {
 /// The figures of a run from cycle `from` on; the machine has `channels` DRAM cycles per core cycle, over all channels.
 fn figures(outcome: &Outcome, from: u64, channels: f64) -> Measured {
     let cores = cpu_cores(outcome);
-    let end = outcome.intervals.last().map_or(0, |row| row.cycle);
+    let end = outcome.intervals.last_cycle().unwrap_or(0);
     let rows = || outcome.intervals.iter().filter(|row| row.cycle > from);
-    let sum = |kind: &str, name: &str| rows().map(|row| counter(row, kind, name)).sum::<u64>() as f64;
+    let sum = |kind: &str, name: &str| rows().map(|row| counter(&row, kind, name)).sum::<u64>() as f64;
     let first = outcome.intervals.iter().map(|row| row.cycle).filter(|cycle| *cycle <= from).max().unwrap_or(0);
     let cycles = (end - first).max(1) as f64;
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };

@@ -140,7 +140,7 @@ fn the_report_has_a_row_per_run_a_graded_comparison_and_plots() {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
     let runs = files.iter().find(|file| file.name == "runs.csv").unwrap();
-    assert_eq!(String::from_utf8(runs.contents.clone()).unwrap().lines().count(), 1 + all_setups().len());
+    assert_eq!(String::from_utf8(runs.contents()).unwrap().lines().count(), 1 + all_setups().len());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{CtaGone, CtaLaunch, EndedCtas};
+use warpshard_stats::PerKernel;
 use warpshard_stats::activity::{CtaSpan, Log};
 
 /// CTAs that left and are remembered: a few times those that an SM holds.
@@ -14,7 +15,7 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct History {
     /// By kernel.
-    pub(in crate::sm) ended: Box<[EndedCtas]>,
+    pub(in crate::sm) ended: PerKernel<EndedCtas>,
     pub(in crate::sm) gone: VecDeque<CtaGone>,
     /// Every CTA, where somebody wants them.
     pub(in crate::sm) log: Option<Box<Log<CtaSpan>>>,
@@ -23,7 +24,7 @@ pub(in crate::sm) struct History {
 impl History {
     /// Before the first CTA of so many kernels.
     pub(in crate::sm) fn new(kernels: usize) -> Self {
-        Self { ended: vec![EndedCtas::default(); kernels].into(), gone: VecDeque::new(), log: None }
+        Self { ended: PerKernel::new(kernels), gone: VecDeque::new(), log: None }
     }
 
     /// A CTA of so many instructions, `here` of them since it started on this SM, ended by itself.

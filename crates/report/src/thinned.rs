@@ -1,0 +1,90 @@
+//! The points of a line that a picture shows.
+//!
+//! A line of up to [`MOST_POINTS`] points keeps all of them. Of a longer one each group of neighbours keeps its least and its greatest, in their order:
+//! the group is narrower than a pixel, so that the picture looks as with all points.
+
+/// Most points of a line: several for each pixel of its width.
+pub(super) const MOST_POINTS: usize = 8192;
+
+/// A line whose points arrive one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Thinned {
+    /// Points of a group.
+    group: usize,
+    kept: Vec<(f64, f64)>,
+    /// Of the present group: the points so far, the least and the greatest, each with its place.
+    seen: usize,
+    extremes: [(usize, (f64, f64)); 2],
+}
+
+impl Thinned {
+    /// A line of so many points.
+    pub(super) fn of(points: usize) -> Self {
+        let group = if points <= MOST_POINTS { 1 } else { points.div_ceil(MOST_POINTS / 2) };
+        Self { group, kept: Vec::with_capacity(points.min(MOST_POINTS)), seen: 0, extremes: [(0, (0.0, 0.0)); 2] }
+    }
+
+    /// The next point.
+    pub(super) fn push(&mut self, point: (f64, f64)) {
+        let [least, greatest] = &mut self.extremes;
+        if self.seen == 0 || point.1 < least.1.1 {
+            *least = (self.seen, point);
+        }
+        if self.seen == 0 || point.1 > greatest.1.1 {
+            *greatest = (self.seen, point);
+        }
+        self.seen += 1;
+        if self.seen == self.group {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let mut extremes = self.extremes;
+        extremes.sort_by_key(|(place, _)| *place);
+        self.kept.push(extremes[0].1);
+        if extremes[0].0 != extremes[1].0 {
+            self.kept.push(extremes[1].1);
+        }
+        self.seen = 0;
+    }
+
+    /// The points to draw.
+    pub(super) fn points(mut self) -> Vec<(f64, f64)> {
+        if self.seen > 0 {
+            self.close();
+        }
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        let mut line = Thinned::of(points.len());
+        points.iter().for_each(|point| line.push(*point));
+        line.points()
+    }
+
+    fn line(points: usize) -> Vec<(f64, f64)> {
+        (0..points).map(|i| (i as f64, (i * 7919 % 1000) as f64)).collect()
+    }
+
+    #[test]
+    fn a_short_line_keeps_every_point() {
+        let points = line(MOST_POINTS);
+        assert_eq!(thinned(&points), points);
+    }
+
+    #[test]
+    fn a_long_line_keeps_the_extremes_of_each_group_in_order() {
+        let mut points = line(1_000_001);
+        (points[700_000].1, points[700_003].1) = (-5.0, 5000.0);
+        let kept = thinned(&points);
+        assert!(kept.len() <= MOST_POINTS && kept.len() > MOST_POINTS / 2, "{}", kept.len());
+        assert!(kept.is_sorted_by(|a, b| a.0 < b.0) && kept.iter().all(|point| points[point.0 as usize] == *point));
+        assert!(kept.contains(&(700_000.0, -5.0)) && kept.contains(&(700_003.0, 5000.0)));
+    }
+}

@@ -1,0 +1,294 @@
+//! The interval series: a row of counters for each interval, kept compressed.
+//!
+//! Rows are appended as they arise and read from the first to the last, any number of times. A row takes some ten bytes, not the kilobytes of its
+//! counters, so that a run may have millions. Equal rows give equal series: when rows are packed depends on their number alone.
+
+use std::sync::Arc;
+
+use warpshard_state::{Reader, State, StateError, Writer};
+
+use super::{Counted, CounterInfo};
+
+/// Rows that are packed together.
+const BLOCK_ROWS: usize = 512;
+/// Level of compression: higher ones take longer and gain little.
+const LEVEL: i32 = 1;
+/// Most bytes of a number as it is written.
+const MOST_NUMBER_BYTES: usize = 10;
+
+/// A column: the kind of component and the counter, summed over all of the kind.
+pub type IntervalColumn = (&'static str, &'static CounterInfo);
+
+/// One row of the interval series: what was counted over the chip in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// Core cycle at which the interval ended.
+    pub cycle: u64,
+    /// The columns, the same in every row: kind of component, and the counter summed over all of the kind.
+    pub counters: Vec<(&'static str, Counted)>,
+}
+
+/// The interval series of a run; empty when none was requested.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalSeries {
+    /// Those of every row.
+    columns: Arc<[IntervalColumn]>,
+    /// Packed rows, [`BLOCK_ROWS`] each.
+    blocks: Vec<Arc<[u8]>>,
+    /// The rows after these.
+    open: Vec<u8>,
+    rows: usize,
+    /// The cycle of the last row.
+    last: u64,
+}
+
+impl IntervalSeries {
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// When the row has other columns than the first one.
+    pub fn push(&mut self, cycle: u64, counters: impl Iterator<Item = (&'static str, Counted)>) {
+        let before = self.last;
+        put(&mut self.open, cycle.wrapping_sub(before));
+        if self.rows == 0 {
+            let mut columns = Vec::new();
+            for (kind, counted) in counters {
+                columns.push((kind, counted.info));
+                put(&mut self.open, counted.value);
+            }
+            self.columns = columns.into();
+        } else {
+            let mut count = 0;
+            for (_, counted) in counters {
+                count += 1;
+                put(&mut self.open, counted.value);
+            }
+            assert_eq!(count, self.columns.len(), "interval rows differ in their columns at cycle {cycle}");
+        }
+        self.last = cycle;
+        self.rows += 1;
+        if self.rows.is_multiple_of(BLOCK_ROWS) {
+            self.blocks.push(pack(&self.open).into());
+            self.open.clear();
+        }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The core cycle at which the last interval ended.
+    pub fn last_cycle(&self) -> Option<u64> {
+        (self.rows > 0).then_some(self.last)
+    }
+
+    /// The columns of all rows; none without rows.
+    pub fn columns(&self) -> &[IntervalColumn] {
+        &self.columns
+    }
+
+    /// Bytes that the series takes.
+    pub fn bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.len()).sum::<usize>() + self.open.len()
+    }
+
+    /// The rows from the first to the last.
+    pub fn iter(&self) -> impl Iterator<Item = IntervalRow> + use<'_> {
+        let mut values = self.values();
+        std::iter::from_fn(move || {
+            let (cycle, values) = values.next_row()?;
+            let counters = self.columns.iter().zip(values).map(|((kind, info), value)| (*kind, Counted { info, value: *value })).collect();
+            Some(IntervalRow { cycle, counters })
+        })
+    }
+
+    /// The same without the names of the counters.
+    pub fn values(&self) -> IntervalValues<'_> {
+        IntervalValues { series: self, block: Vec::new(), at: 0, row: 0, cycle: 0, values: vec![0; self.columns.len()] }
+    }
+
+    /// Loads what was saved of a series with these columns.
+    ///
+    /// # Errors
+    /// When the saved rows are not of this number of columns, or damaged.
+    pub fn read_with(columns: Vec<IntervalColumn>, from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let (saved, rows, last, blocks, open) = <(usize, usize, u64, Vec<Vec<u8>>, Vec<u8>)>::read(from)?;
+        if rows > 0 && saved != columns.len() {
+            return Err(StateError::new(format!("a saved interval has {saved} counters, the machine {}", columns.len())));
+        }
+        let columns = if rows > 0 { columns.into() } else { Arc::default() };
+        let series = Self { columns, blocks: blocks.into_iter().map(Into::into).collect(), open, rows, last };
+        let damaged = || StateError::new("the saved intervals are damaged");
+        if series.blocks.len() != rows / BLOCK_ROWS {
+            return Err(damaged());
+        }
+        let mut values = series.values();
+        let (mut whole, mut cycle) = (0, 0);
+        while let Some((at, _)) = values.next_row() {
+            (whole, cycle) = (whole + 1, at);
+        }
+        let all_read = if rows.is_multiple_of(BLOCK_ROWS) { series.open.is_empty() } else { values.at == values.block.len() };
+        if whole == rows && cycle == last && all_read { Ok(series) } else { Err(damaged()) }
+    }
+}
+
+/// What [`IntervalSeries::read_with`] loads.
+impl IntervalSeries {
+    /// Saves the rows.
+    pub fn save(&self, to: &mut Writer) {
+        let Self { columns, blocks, open, rows, last } = self;
+        columns.len().save(to);
+        rows.save(to);
+        last.save(to);
+        to.length(blocks.len());
+        for block in blocks {
+            block.to_vec().save(to);
+        }
+        open.save(to);
+    }
+}
+
+impl FromIterator<IntervalRow> for IntervalSeries {
+    fn from_iter<I: IntoIterator<Item = IntervalRow>>(rows: I) -> Self {
+        let mut series = Self::default();
+        rows.into_iter().for_each(|row| series.push(row.cycle, row.counters.into_iter()));
+        series
+    }
+}
+
+/// Reads the rows of a series one after the other.
+#[derive(Debug)]
+pub struct IntervalValues<'a> {
+    series: &'a IntervalSeries,
+    /// The unpacked block of the present row, and where in it the next row begins.
+    block: Vec<u8>,
+    at: usize,
+    row: usize,
+    cycle: u64,
+    values: Vec<u64>,
+}
+
+impl IntervalValues<'_> {
+    /// The next row: the cycle at which it ended, and the values of the columns.
+    pub fn next_row(&mut self) -> Option<(u64, &[u64])> {
+        if self.row == self.series.rows {
+            return None;
+        }
+        if self.row.is_multiple_of(BLOCK_ROWS) {
+            let most = BLOCK_ROWS * (self.values.len() + 1) * MOST_NUMBER_BYTES;
+            self.block = match self.series.blocks.get(self.row / BLOCK_ROWS) {
+                Some(packed) => zstd::bulk::decompress(packed, most).ok()?,
+                None => self.series.open.clone(),
+            };
+            self.at = 0;
+        }
+        self.cycle = self.cycle.wrapping_add(take(&self.block, &mut self.at)?);
+        for value in &mut self.values {
+            *value = take(&self.block, &mut self.at)?;
+        }
+        self.row += 1;
+        Some((self.cycle, &self.values))
+    }
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(bytes, LEVEL).expect("memory takes every byte")
+}
+
+/// Writes a number, seven bits a byte.
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Reads it; `None` where there is none.
+fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut number = 0;
+    for place in 0..MOST_NUMBER_BYTES {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static HITS: CounterInfo = CounterInfo { name: "hits", unit: "accesses", help: "Hits." };
+    static READS: CounterInfo = CounterInfo { name: "reads", unit: "bursts", help: "Reads." };
+
+    fn row(i: u64) -> IntervalRow {
+        let value = |info, value| Counted { info, value };
+        let large = if i % 97 == 3 { u64::MAX - i } else { i % 13 };
+        IntervalRow { cycle: 1000 * (i + 1), counters: vec![("sm", value(&HITS, large)), ("dram", value(&READS, i << (i % 40)))] }
+    }
+
+    fn series(rows: u64) -> IntervalSeries {
+        (0..rows).map(row).collect()
+    }
+
+    #[test]
+    fn rows_are_read_back_as_they_were_written_any_number_of_times() {
+        for count in [0, 1, 511, 512, 513, 2000] {
+            let series = series(count);
+            let expected: Vec<IntervalRow> = (0..count).map(row).collect();
+            assert_eq!((series.len() as u64, series.is_empty()), (count, count == 0));
+            assert_eq!(series.last_cycle(), expected.last().map(|row| row.cycle));
+            for _ in 0..2 {
+                assert_eq!(series.iter().collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_series_goes_on_where_it_was_saved_and_is_the_same_then() {
+        for saved in [0, 1, 512, 700] {
+            let mut to = Writer::default();
+            series(saved).save(&mut to);
+            let bytes = to.finish();
+            let mut from = Reader::new(&bytes);
+            let mut read = IntervalSeries::read_with(vec![("sm", &HITS), ("dram", &READS)], &mut from).unwrap();
+            from.finish().unwrap();
+            (saved..1500).map(row).for_each(|row| read.push(row.cycle, row.counters.into_iter()));
+            assert_eq!(read, series(1500), "{saved}");
+        }
+    }
+
+    #[test]
+    fn damaged_rows_are_an_error_and_no_panic() {
+        let mut to = Writer::default();
+        series(700).save(&mut to);
+        let bytes = to.finish();
+        let read = |bytes: &[u8]| IntervalSeries::read_with(vec![("sm", &HITS), ("dram", &READS)], &mut Reader::new(bytes));
+        let one = IntervalSeries::read_with(vec![("sm", &HITS)], &mut Reader::new(&bytes)).unwrap_err();
+        assert!(one.to_string().contains("2 counters, the machine 1"), "{one}");
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 0x55;
+            if let Ok(series) = read(&other) {
+                assert_eq!(series.iter().count(), series.len(), "byte {at}");
+            }
+        }
+        assert!((0..bytes.len()).all(|length| read(&bytes[..length]).is_err()));
+    }
+
+    #[test]
+    fn a_row_takes_some_ten_bytes() {
+        let many: IntervalSeries = (0..10_000).map(|i| IntervalRow { cycle: 1000 * (i + 1), ..row(i % 7) }).collect();
+        assert!(many.bytes() < 10_000 * 16, "{} bytes", many.bytes());
+    }
+}
