@@ -119,7 +119,8 @@ impl Outcome {
         let files = py.detach(|| self.finished.files().0);
         let made = PyDict::new(py);
         for file in files {
-            made.set_item(file.name, PyBytes::new(py, &file.contents()))?;
+            let contents = file.contents();
+            made.set_item(file.name, PyBytes::new(py, &contents))?;
         }
         Ok(made)
     }

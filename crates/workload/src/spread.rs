@@ -188,7 +188,7 @@ impl Made {
             let number = self.workload.kernels.len();
             if number >= MOST_KERNELS {
                 let problem = "kernels once each is spread over the GPUs; simulate its parts one after the other";
-                return Err(format!("the workload has more than {MOST_KERNELS} {problem}").into());
+                return Err(format!("the workload has more than {MOST_KERNELS} {problem}"));
             }
             let number = number as u16;
             let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), ..info.clone() };

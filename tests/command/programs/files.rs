@@ -186,7 +186,7 @@ fn executed(listing: &str, arch: u32, kernel: &str, inputs: &[(&str, String)], a
 
 #[test]
 fn lanes_with_the_same_number_of_64_bits_find_each_other() {
-    let value = |lane: u64| lane % 5 + (lane / 16 << 40);
+    let value = |lane: u64| lane % 5 + ((lane / 16) << 40);
     let mask = |lane: u64| (0..32).filter(|other| value(*other) == value(lane)).fold(0_u32, |mask, other| mask | 1 << other);
     let row = "{ type = \"u64\", count = 32, contents = { formula = \"i % 5 + ((i / 16) << 40)\" } }".to_owned();
     for arch in [70, 80, 90] {
