@@ -50,6 +50,7 @@ const FIXED: &[(&str, &[InFile])] = &[
     (
         "parameters of a controller or of a run",
         &[
+            ("crates/program/src/exec/cta.rs", &["skips_products"]),
             ("crates/chip/src/cpu_load.rs", &["end"]),
             ("crates/policy/src/common/alternate.rs", &["parameters"]),
             ("crates/policy/src/common/dyncta.rs", &["parameters"]),

@@ -287,7 +287,9 @@ struct Filling {
 struct Roofline {
     /// Floating-point operations.
     operations: u64,
-    /// As a share of multiply-adds in single precision on all lanes.
+    /// The units whose peak is meant: FP32, or tensor.
+    units: String,
+    /// As a share of multiply-adds in single precision on all lanes, or of products of 16-bit elements by matrix units.
     of_peak: f64,
     /// Operations per byte of DRAM.
     per_byte: Option<f64>,

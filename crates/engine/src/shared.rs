@@ -68,7 +68,8 @@ impl TimeClass {
     /// The global tick of a local cycle.
     #[inline]
     pub(super) fn global(self, cycle: Cycle) -> Tick {
-        if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0 + self.offset) }
+        // What lies beyond all ticks is never.
+        if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0.saturating_add(self.offset)) }
     }
 }
 

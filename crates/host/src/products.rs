@@ -96,7 +96,6 @@ mod avx2 {
     }
 }
 
-#[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "what processors without AVX2 do is tested on all"))]
 mod plain {
     use super::COLUMNS;
 

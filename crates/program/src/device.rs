@@ -16,8 +16,8 @@ use super::listing::Module;
 use super::load::{LIMIT, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
 use super::memory::{Fault, Memory};
 use super::report::describe;
-use super::run;
 use super::tensor_map::{BYTES, TensorMap, TensorShape};
+use super::workload::workload;
 use super::{Launch, Program, WorkloadOptions};
 
 /// Most CTAs of a cluster in each dimension.
@@ -391,7 +391,7 @@ impl Device {
             host: self.host.clone(),
             outputs: Vec::new(),
         };
-        run::workload(&Arc::new(program), WorkloadOptions::default())
+        workload(&Arc::new(program), WorkloadOptions::default())
     }
 }
 

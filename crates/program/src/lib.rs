@@ -7,7 +7,8 @@
 //! the number of threads. Nothing here knows of timing.
 //!
 //! The way of an instruction: `listing` and `operand` read its text, `isa` finds its operation and binds its operands, `exec` executes it,
-//! `statics` says what the timing model sees of it.
+//! `statics` says what the timing model sees of it. `run` executes launches in order, `stage` hands their CTAs to SMs that ask in any order, and `workload`
+//! makes of both what a run takes; `values` says whether a run needs what matrix products compute.
 #![forbid(unsafe_code)]
 
 mod consistency;
@@ -32,6 +33,7 @@ mod summary;
 mod tensor_map;
 mod triton;
 mod values;
+mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -226,7 +228,7 @@ impl Program {
     /// # Errors
     /// Those of [`Program::workload`], and where products are to be left out and an address, a branch or a barrier depends on one.
     pub fn workload_with(self: &Arc<Self>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
-        run::workload(self, options)
+        workload::workload(self, options)
     }
 
     /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warpshard_base::CtaIndex;
 use warpshard_workload::Command;
 
-use super::run::workload;
+use super::workload::workload;
 use super::{Program, WorkloadOptions};
 
 /// Writes `kernelslist.g` and a file per launch into the folder `out`, which is made if it is missing; returns the path of the list.

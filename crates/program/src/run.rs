@@ -3,18 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpshard_base::{Addr, AppId, KernelIndex};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Command, Kernel, KernelInfo, WarpStream, Workload};
+use warpshard_workload::WarpStream;
 
 use super::error::ProgramError;
-use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Shadow, Streams, Tally};
-use super::isa::Inst;
+use super::exec::{Executor, Shadow, Streams, Tally};
 use super::memory::Memory;
 use super::report::{describe, source};
-use super::schema::Contents;
-use super::stage::{Source, Stage};
-use super::{Launch, Program, WorkloadOptions, values};
+use super::{Launch, Program};
 
 /// A CTA that was executed: the number of its launch, its index, and a stream per warp.
 pub(super) type Step = (usize, u32, Box<[WarpStream]>);
@@ -173,109 +169,4 @@ impl Runner {
         }
         Ok(Some((number, cta, streams)))
     }
-}
-
-/// What a launch needs, as kernels of traces say it.
-pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
-    let kernel = &launch.kernel;
-    KernelInfo {
-        name: kernel.name.clone(),
-        id: number as u64 + 1,
-        grid: kernel.grid,
-        cluster: kernel.cluster,
-        block: kernel.block,
-        shared_bytes: kernel.shared_bytes as u32,
-        registers: launch.registers,
-        app: AppId(0),
-        stream: launch.stream,
-        after: launch.after.clone(),
-        shared_base: Addr(SHARED_WINDOW),
-        local_base: Addr(LOCAL_WINDOW),
-        gpu: launch.gpu,
-        copy: launch.copy,
-    }
-}
-
-/// The copies and launches of a program.
-pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
-    let mut commands = Vec::new();
-    for (buffer, allocation) in program.buffers.iter().zip(memory.allocations()) {
-        if !matches!(buffer.contents, Contents::None) {
-            commands.push(Command::CopyToDevice { addr: Addr(allocation.start), bytes: allocation.bytes.len() as u64 });
-        }
-    }
-    let mut steps = program.host.iter().peekable();
-    for number in 0..program.launches.len() {
-        while let Some((_, step)) = steps.next_if(|(before, _)| *before <= number) {
-            commands.extend(step.copies().map(|(start, bytes)| Command::CopyToDevice { addr: Addr(start), bytes }));
-        }
-        commands.push(Command::Launch(KernelIndex(number as u16)));
-    }
-    commands
-}
-
-/// A program as what a run executes.
-pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
-    if program.launches.iter().any(|launch| launch.statics.is_none()) {
-        let what = format!("the timing model has no opcode table for sm_{}", program.arch);
-        let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
-        return Err(ProgramError::new(&program.file, 0, what).help(help));
-    }
-    let runner = Runner::new(program, false)?;
-    let commands = commands(program, &runner.memory);
-    let placed = program.buffers.iter().zip(runner.memory.allocations());
-    let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
-    let mut notes = notes(program);
-    if options.skip_products {
-        let what = "products of matrices are not computed (--matrix-values skip): what the program leaves in memory is not its result";
-        notes.push((what.to_owned(), values::not_needed(program)?));
-    }
-    let stage = Arc::new(Stage::new(program, runner, options));
-    let kernel = |(number, launch): (usize, &Launch)| Kernel { info: info(launch, number), source: Arc::new(Source::new(&stage, number)) };
-    let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes, homes })
-}
-
-/// What a run of the program leaves out: each with the number of instructions in the code.
-fn notes(program: &Program) -> Vec<(String, u64)> {
-    const LEFT_OUT: [(&[&str], &str); 2] = [
-        (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "barriers in shared memory of code before Hopper take no time to wait at"),
-        (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and bring nothing"),
-    ];
-    let mut notes = Vec::new();
-    for (names, what) in LEFT_OUT {
-        let all = program.launches.iter().flat_map(|launch| launch.mnemonics.iter());
-        let count = all.filter(|mnemonic| names.iter().any(|name| mnemonic.starts_with(name))).count();
-        if count > 0 {
-            notes.push((what.to_owned(), count as u64));
-        }
-    }
-    if program.launches.iter().any(|launch| launch.kernel.cooperative) {
-        let count = program.launches.iter().filter(|launch| launch.kernel.cooperative).count();
-        notes.push(("CTAs of cooperative launches do not wait for each other in the timing model".to_owned(), count as u64));
-    }
-    notes.extend(clock_notes(program));
-    notes
-}
-
-/// A note for each kernel that reads a clock, with the number of its launches: a run executes instructions ahead of their time, so a clock shows the
-/// instructions that its warp has executed.
-fn clock_notes(program: &Program) -> Vec<(String, u64)> {
-    let mut notes: Vec<(String, u64)> = Vec::new();
-    for launch in program.launches.iter().filter(|launch| launch.copy.is_none()) {
-        let kernel = &launch.kernel;
-        let Some(first) = kernel.decoded.code.iter().position(Inst::reads_clock) else { continue };
-        let (line, text) = &kernel.lines[first];
-        let note = format!(
-            "kernel {} reads a clock ({text} in line {line} of {}), which counts the instructions of its warp: results that depend on it are no cycles. \
-             Take the kernel's cycles from kernels.csv",
-            kernel.name,
-            kernel.file.file_name().unwrap_or_default().display()
-        );
-        match notes.iter_mut().find(|(known, _)| *known == note) {
-            Some((_, times)) => *times += 1,
-            None => notes.push((note, 1)),
-        }
-    }
-    notes
 }

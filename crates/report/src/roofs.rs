@@ -47,7 +47,12 @@ pub struct Roofs {
     pub rows: Option<f64>,
     /// Floating-point operations in single precision: a fused multiply-add of every lane.
     pub flops: f64,
+    /// Floating-point operations of products of warp groups with elements of 16 bits; 0 where the GPU has none.
+    pub product_flops: f64,
 }
+
+/// Operations of a product of a warp group for each column of the second matrix: 64 rows, 16 elements of k, a multiplication and an addition.
+const OF_COLUMN: f64 = 64.0 * 16.0 * 2.0;
 
 impl Roofs {
     /// The roofs of one GPU.
@@ -80,6 +85,10 @@ impl Roofs {
             dram: f64::from(map.partitions) * burst_bytes as f64 * bursts_per_clock * per_core(clocks.dram.0),
             rows: rows(&gpu.mem.dram).map(|each| f64::from(map.partitions) * each * per_core(clocks.dram.0)),
             flops: f64::from(sms) * fused * 32.0 * 2.0,
+            product_flops: match sm.style {
+                CoreStyle::ControlWords => f64::from(sms) * f64::from(sm.control.products.columns) * OF_COLUMN,
+                CoreStyle::SubCores | CoreStyle::Shared => 0.0,
+            },
         }
     }
 }

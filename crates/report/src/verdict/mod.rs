@@ -163,14 +163,18 @@ fn uses(get: &dyn Fn(&str) -> f64, rows: f64, cycles: f64, roofs: &Roofs) -> Vec
     all.into_iter().map(|(name, busy)| Use { name: name.to_owned(), share: share(busy) }).collect()
 }
 
-/// Floating-point work against its roofs.
+/// Floating-point work against its roofs: that of matrix units for a kernel that multiplies matrices with units whose rate is known, else that of
+/// single precision.
 fn roofline(get: &dyn Fn(&str) -> f64, cycles: f64, roofs: &Roofs) -> Option<Roofline> {
     let operations = get("flops");
     let bytes = (get("dram_reads") + get("dram_writes")) * 32.0;
-    (operations > 0.0 && roofs.flops > 0.0).then(|| Roofline {
+    let products = get("issued_tensor") > 0.0 && roofs.product_flops > 0.0;
+    let (units, peak) = if products { ("tensor", roofs.product_flops) } else { ("FP32", roofs.flops) };
+    (operations > 0.0 && peak > 0.0).then(|| Roofline {
         operations: operations as u64,
-        of_peak: rounded(operations / cycles / roofs.flops),
+        units: units.to_owned(),
+        of_peak: rounded(operations / cycles / peak),
         per_byte: (bytes > 0.0).then(|| rounded(operations / bytes)),
-        ridge: rounded(roofs.flops / roofs.dram.max(f64::MIN_POSITIVE)),
+        ridge: rounded(peak / roofs.dram.max(f64::MIN_POSITIVE)),
     })
 }

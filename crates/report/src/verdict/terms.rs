@@ -81,11 +81,14 @@ pub struct Filling {
 }
 
 /// The floating-point work of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Roofline {
     /// Floating-point operations.
     pub operations: u64,
-    /// Operations per core cycle as a share of fused multiply-adds in single precision on all lanes; above 1 where matrix units do more.
+    /// The units whose peak is meant: `FP32`, or `tensor`.
+    pub units: String,
+    /// Operations per core cycle as a share of fused multiply-adds in single precision on all lanes, or of products of 16-bit elements by the matrix
+    /// units of Hopper; above 1 where units of other types do more.
     pub of_peak: f64,
     /// Operations per byte of DRAM; absent where nothing was moved.
     pub per_byte: Option<f64>,

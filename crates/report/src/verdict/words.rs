@@ -22,8 +22,8 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     let data = verdict.used("DRAM");
     let shown = verdict.roofs.iter().filter(|one| one.name != "DRAM rows" || one.share > data);
     let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name.replace("network", "net"), whole(one.share))).collect();
-    if let Some(line) = verdict.roofline {
-        roofs.insert(2, format!("FP32 {}", whole(line.of_peak)));
+    if let Some(line) = &verdict.roofline {
+        roofs.insert(2, format!("{} {}", line.units, whole(line.of_peak)));
     }
     let launch = &verdict.launch;
     let mut lines = vec![
