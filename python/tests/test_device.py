@@ -68,6 +68,14 @@ def test_the_timing_is_that_of_the_program_of_the_same_launches(repository):
     assert "configuration" not in result.stats and "made by the calling program" in result.run_toml
 
 
+def test_a_run_without_products_of_matrices_has_the_same_cycles(repository):
+    computed, skipped = (
+        ws.simulate("h100", ws.Program(repository / "programs/tensor/wgmma_gemm.toml", skip_matrix_values=skip)) for skip in (False, True)
+    )
+    assert computed.stats["total"] == skipped.stats["total"]
+    assert any("--matrix-values skip" in str(note) for note in skipped.stats["notes"])
+
+
 def test_everything_launched_so_far_is_timed(saxpy):
     device, kernel = saxpy
     x = device.array(np.ones(4096, np.float32))

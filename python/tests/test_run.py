@@ -180,11 +180,12 @@ def test_every_argument_is_a_part_of_the_request(tmp_path):
     assert made == {
         **{"machine": "tiny", "workload": {"trace": "a"}, "set": [["gpu.sms", "3"]], "policies": ["probe"], "kernels": "1-2", "seed": 3},
         "cpu": {"applications": ["mcf", "gcc", "lbm"], "warm": 0, "measure": 5, "gpu_first": True, "until": "cpu"},
-        **{"lenient": True, "max_cycles": 9, "interval": 7, "sample": "", "threads": 2, "epoch": 80, "relaxed": True, "pin": True},
+        **{"lenient": True, "skip_matrix_values": False, "max_cycles": 9, "interval": 7, "sample": "", "threads": 2, "epoch": 80, "relaxed": True, "pin": True},
         **{"checkpoint_every": 11, "checkpoint_file": f"{tmp_path}/o.checkpoint", "resume": "r"},
     }
     assert json.loads(request(machine, ws.Trace("a", lenient=True)))["lenient"] is True
     assert json.loads(request(machine, ws.Program("p.toml", "sm_80")))["workload"] == {"program": {"file": "p.toml", "arch": 80}}
+    assert json.loads(request(machine, ws.Program("p.toml", skip_matrix_values=True)))["skip_matrix_values"] is True
     apps = json.loads(request(machine, ws.Applications(["a", "b"], once=True)))["workload"]
     assert apps == {"applications": {"apps": ["a", "b"], "once": True, "alone": False}}
 
