@@ -25,10 +25,15 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     if let Some(line) = &verdict.roofline {
         roofs.insert(2, format!("{} {}", line.units, whole(line.of_peak)));
     }
+    let peaks = |roofs: &[String]| format!("    % of peak {}", roofs.join(", "));
+    if peaks(&roofs).chars().count() > COLUMNS {
+        // What is not used at all is of the least interest.
+        roofs.retain(|one| !one.ends_with(" 0"));
+    }
     let launch = &verdict.launch;
     let mut lines = vec![
         format!("  {name}: {limiters}"),
-        format!("    % of peak {}", roofs.join(", ")),
+        peaks(&roofs),
         format!(
             "    launch    {} threads, {} registers, {}B shared; {:.0} % occupied ({})",
             count(launch.threads.into()),
