@@ -1,6 +1,6 @@
 //! How fast programs execute functionally on one thread, in warp instructions per second: the project's own kernels, and a loop of
-//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given. Products of matrices come in
-//! floating-point operations per second, with all else that their programs do.
+//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given. Matrix products are
+//! measured in floating-point operations per second of the whole program.
 //!
 //! `cargo bench --bench programs`. The budget of arithmetic is 50 ns per warp instruction.
 
@@ -59,7 +59,7 @@ fn programs(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Products by matrix units: of bfloats by warp groups, of halves by warps.
+/// Matrix products of bfloats by warp groups (wgmma) and of halves by warps (mma).
 fn products(criterion: &mut Criterion) {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/tensor");
     let mut group = criterion.benchmark_group("products");

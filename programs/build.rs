@@ -11,7 +11,7 @@ fn main() {
 }
 
 fn write() -> std::io::Result<()> {
-    // Where cargo runs a build script; a path from the root of the disk would make it build all anew for a tree that shares this package by a link.
+    // Relative: with absolute paths, cargo would rebuild everything for a tree that links to this package.
     let root = PathBuf::from(".");
     let mut files = Vec::new();
     collect(&root, &mut files);

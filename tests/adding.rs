@@ -239,7 +239,7 @@ fn the_program_lists_and_runs_what_a_new_paper_adds() {
     assert!(results.join("index.html").is_file());
 }
 
-/// The manifest of a program with all that this tree's build has, so that the packages that know the features are shared, too.
+/// The manifest of a program with the features of this build, so that cargo reuses the packages that have features, too.
 fn program() -> String {
     let features = [("mpi", cfg!(feature = "mpi")), ("parquet", cfg!(feature = "parquet")), ("monitor", cfg!(feature = "monitor"))];
     let features: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();

@@ -20,8 +20,8 @@ const PYTHON: &str = "python";
 const NOT_BUILT: &[&str] = &["tests", "benches", "target"];
 
 fn main() {
-    // From this package's folder, where cargo runs a build script. A path from the root of the disk would make cargo build all anew for a tree that
-    // shares packages with this one by links (tests/adding.rs).
+    // Relative to this package's folder, in which cargo runs build scripts. With absolute paths, cargo would rebuild everything for a tree that links to
+    // this one's packages (tests/adding.rs).
     let root = PathBuf::from("../..");
     let members = members(&root);
     let covered = dependencies(&members, RUN);

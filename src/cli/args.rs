@@ -138,7 +138,7 @@ pub(crate) struct RunArgs {
     /// How a kernel of a CUDA source is launched.
     #[command(flatten)]
     pub launch: LaunchArgs,
-    /// The program that executes.
+    /// The program.
     #[command(flatten)]
     pub code: CodeArgs,
     /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:

@@ -40,7 +40,7 @@ id!(
 id!(
     /// A kernel launch, counted over the run in the order of the workload's commands.
     KernelIndex(u16), "kernel {}");
-/// Most kernel launches of a run. Packets name the kernel in 16 bits, so that they keep their 24 bytes, and the last number stands for no kernel.
+/// Most kernel launches of a run. A packet of 24 bytes has 16 bits for the kernel, and one value means "no kernel".
 pub const MOST_KERNELS: usize = u16::MAX as usize;
 
 id!(

@@ -68,7 +68,7 @@ impl TimeClass {
     /// The global tick of a local cycle.
     #[inline]
     pub(super) fn global(self, cycle: Cycle) -> Tick {
-        // What lies beyond all ticks is never.
+        // `tick` saturates, and a cycle beyond the last tick never comes.
         if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0.saturating_add(self.offset)) }
     }
 }

@@ -1,6 +1,6 @@
-//! The inner loops of products of matrices, for eight columns: for x86-64 processors with AVX2, and for all others.
+//! The inner loops of matrix products with eight columns: one version for x86-64 processors with AVX2, and one for all others.
 //!
-//! A row of the second matrix fills a vector of the host. The compiler, left alone, makes vectors of the other dimension, which takes four times as long.
+//! A host vector holds one row of the second matrix. The compiler vectorises the other dimension instead, which is four times slower.
 
 /// Columns of the second matrix.
 const COLUMNS: usize = 8;
@@ -19,14 +19,14 @@ pub fn largest_sums<const R: usize, const K: usize>(
     let b = &b[first..end];
     #[cfg(target_arch = "x86_64")]
     if super::wide::has_vectors() {
-        // SAFETY: the processor has been found to have AVX2.
+        // SAFETY: the processor has AVX2.
         return unsafe { avx2::largest_sums(most, a, b, first) };
     }
     plain::largest_sums(most, a, b, first);
 }
 
-/// Adds to each total all `a[row][k] * b[k][column] * scale[row][column]` for `k` from `first` to before `end`, each rounded twice, to single precision,
-/// and then without its fraction. A product of 2^31 or more counts as some number or other.
+/// Adds to each total all `a[row][k] * b[k][column] * scale[row][column]` for `k` from `first` to before `end`, each rounded to single
+/// precision after each multiplication and then truncated to an integer. The result is unspecified if a product is 2^31 or more.
 ///
 /// # Panics
 /// Where `end` is more than `K`, or `first` is more than `end`.
@@ -41,7 +41,7 @@ pub fn add_truncated<const R: usize, const K: usize>(
     let b = &b[first..end];
     #[cfg(target_arch = "x86_64")]
     if super::wide::has_vectors() {
-        // SAFETY: the processor has been found to have AVX2.
+        // SAFETY: the processor has AVX2.
         return unsafe { avx2::add_truncated(totals, a, b, scale, first) };
     }
     plain::add_truncated(totals, a, b, scale, first);
@@ -61,14 +61,14 @@ mod avx2 {
         first: usize,
     ) {
         for (most, a) in most.iter_mut().zip(a) {
-            // SAFETY: eight numbers of 16 bits are as many bytes as are read.
+            // SAFETY: an array of eight 16-bit numbers has the 16 bytes that are read.
             let mut largest = unsafe { _mm_loadu_si128(most.as_ptr().cast()) };
             for (a, b) in a[first..].iter().zip(b) {
                 // SAFETY: as above.
                 let b = unsafe { _mm_loadu_si128(b.as_ptr().cast()) };
                 largest = _mm_max_epi16(largest, _mm_add_epi16(_mm_set1_epi16(*a), b));
             }
-            // SAFETY: as above, of what is written.
+            // SAFETY: as above, for the bytes that are written.
             unsafe { _mm_storeu_si128(most.as_mut_ptr().cast(), largest) };
         }
     }
@@ -82,7 +82,7 @@ mod avx2 {
         first: usize,
     ) {
         for (row, total) in totals.iter_mut().enumerate() {
-            // SAFETY: eight numbers of 32 bits are as many bytes as are read.
+            // SAFETY: arrays of eight 32-bit numbers have the 32 bytes that are read.
             let (mut sum, scale) = unsafe { (_mm256_loadu_si256(total.as_ptr().cast()), _mm256_loadu_ps(scale[row].as_ptr())) };
             for (a, b) in a[row][first..].iter().zip(b) {
                 // SAFETY: as above.
@@ -90,7 +90,7 @@ mod avx2 {
                 let product = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(*a), b), scale);
                 sum = _mm256_add_epi32(sum, _mm256_cvttps_epi32(product));
             }
-            // SAFETY: as above, of what is written.
+            // SAFETY: as above, for the bytes that are written.
             unsafe { _mm256_storeu_si256(total.as_mut_ptr().cast(), sum) };
         }
     }
@@ -151,7 +151,7 @@ mod tests {
             plain::largest_sums(&mut expected, &a, &b[first..depth], first);
             assert_eq!(most, expected);
 
-            // Products of less than 2^28, also ones without a whole part.
+            // Products below 2^28, some of them below 1.
             let mut number = || f32::from_bits((next() as u32 & 0x83ff_ffff) | 0x3c00_0000);
             let a: [[f32; 16]; 3] = std::array::from_fn(|_| std::array::from_fn(|_| number()));
             let b: [[f32; COLUMNS]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| number()));

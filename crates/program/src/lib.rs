@@ -7,8 +7,8 @@
 //! the number of threads. Nothing here knows of timing.
 //!
 //! The way of an instruction: `listing` and `operand` read its text, `isa` finds its operation and binds its operands, `exec` executes it,
-//! `statics` says what the timing model sees of it. `run` executes launches in order, `stage` hands their CTAs to SMs that ask in any order, and `workload`
-//! makes of both what a run takes; `values` says whether a run needs what matrix products compute.
+//! `statics` says what the timing model sees of it. `run` executes launches in order, `stage` hands their CTAs to SMs, and `workload` makes the
+//! workload of a run from both. `values` finds out whether a run can skip matrix products.
 #![forbid(unsafe_code)]
 
 mod consistency;
@@ -118,13 +118,13 @@ struct Output {
     show: usize,
 }
 
-/// How a program executes while a run simulates it. The run's cycles do not depend on it.
+/// How a program executes during a run. The simulated cycles do not depend on these options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadOptions {
-    /// A thread executes CTAs before the run asks for them: for runs that have cores to spare.
+    /// Execute CTAs ahead of their requests on a thread of their own. Useful if the host has a core to spare.
     pub ahead: bool,
-    /// Products of matrices are left out, so that what the program leaves in memory is not its result. Refused where an address, a branch or a barrier
-    /// depends on one.
+    /// Skip matrix products. The contents of memory after the run are then not the program's results. It is an error if an address, a branch or a barrier
+    /// depends on a product.
     pub skip_products: bool,
 }
 
@@ -215,7 +215,7 @@ impl Program {
         Ok(run::Runner::new(self, false)?.memory.allocations()[place].bytes.clone())
     }
 
-    /// The program as what a run executes.
+    /// The program as the workload of a run.
     ///
     /// # Errors
     /// When the timing model does not know the architecture, or memory cannot be made.
@@ -223,10 +223,10 @@ impl Program {
         self.workload_with(WorkloadOptions::default())
     }
 
-    /// The program as what a run executes, executed as `options` say.
+    /// The program as the workload of a run, with options.
     ///
     /// # Errors
-    /// Those of [`Program::workload`], and where products are to be left out and an address, a branch or a barrier depends on one.
+    /// Those of [`Program::workload`]; with `skip_products`, also if an address, a branch or a barrier depends on a matrix product.
     pub fn workload_with(self: &Arc<Self>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
         workload::workload(self, options)
     }

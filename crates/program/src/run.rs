@@ -58,7 +58,7 @@ impl Runner {
         })
     }
 
-    /// Asks for products of matrices to be left out.
+    /// Skips matrix products from here on.
     pub(super) fn skip_products(&mut self) {
         self.executor.skips_products = true;
     }
@@ -101,12 +101,12 @@ impl Runner {
         (printed.text, printed.left_out)
     }
 
-    /// The launch and CTA that come next; a launch behind the last one when all are done.
+    /// The next launch and CTA; after the last CTA, a launch number beyond the last.
     pub(super) fn position(&self) -> (usize, u32) {
         (self.launch, self.cta)
     }
 
-    /// Appends how far it is to a checkpoint.
+    /// Appends the state of execution to a checkpoint.
     pub(super) fn save(&self, to: &mut Writer) {
         let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
         (*launch, *cta, *stepped).save(to);
@@ -117,7 +117,7 @@ impl Runner {
         unwritten.save(to);
     }
 
-    /// Goes on where the one was that saved this.
+    /// Restores a saved state of execution.
     pub(super) fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
         (*launch, *cta, *stepped) = State::read(from)?;

@@ -1,14 +1,14 @@
-//! Hands out the CTAs of a program that executes.
+//! Executes a program's CTAs and hands their instruction streams to SMs.
 //!
-//! In: the launch and CTA that an SM asks for, in any order, from any thread. Out: a stream of instructions per warp. Launches execute in order and so do
-//! the CTAs of each, as far as somebody asks; one that was executed on the way to another is kept until it is asked for. Where a run has several threads, a
-//! thread of the stage's own executes while SMs simulate, some CTAs ahead of the last one that was asked for ([`AHEAD`], [`AHEAD_INSTRUCTIONS`]), and SMs only wait
-//! for what is not yet there. What a CTA's stream is depends on neither.
+//! In: a launch and a CTA, requested by an SM, in any order and from any thread. Out: one instruction stream per warp. CTAs execute in program order, as
+//! far as they are requested; a CTA that executes before its request is kept. A run with several threads has an execution thread, which runs ahead of the
+//! requests by at most [`AHEAD`] CTAs and [`AHEAD_INSTRUCTIONS`] instructions, so that SMs seldom wait. The streams are the same with and without it.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -21,15 +21,15 @@ use super::exec::Tally;
 use super::run::Runner;
 use super::{Launch, Program, WorkloadOptions};
 
-/// CTAs that are executed ahead of the last one that was asked for: two for each SM of a large GPU.
+/// Most CTAs that execute ahead of the last requested one: two for each SM of a large GPU.
 const AHEAD: u32 = 264;
-/// Instructions of warps in CTAs ahead beyond which no further one is executed; a hundred megabytes at most.
+/// Warp instructions kept ahead of the requests at which the execution thread pauses: about a hundred megabytes.
 const AHEAD_INSTRUCTIONS: u64 = 4 << 20;
 
 /// A launch and a CTA of it.
 type Place = (usize, u32);
 
-/// What all launches of a workload share.
+/// The execution of a program, shared by all launches of a workload.
 pub(super) struct Stage {
     shared: Arc<Shared>,
     worker: Option<JoinHandle<()>>,
@@ -37,32 +37,34 @@ pub(super) struct Stage {
 
 struct Shared {
     program: Arc<Program>,
-    /// Whether there is a thread that executes ahead; it alone executes then.
+    /// Whether there is an execution thread. If so, no other thread executes CTAs.
     ahead: bool,
     skip_products: bool,
     queue: Mutex<Queue>,
-    /// The queue has changed.
+    /// Signals a change of the queue.
     changed: Condvar,
 }
 
 struct Queue {
-    /// Absent while a CTA executes.
+    /// `None` while a thread executes a CTA with it.
     runner: Option<Box<Runner>>,
-    /// The place behind the last CTA that was executed.
+    /// The next CTA to execute.
     position: Place,
-    /// CTAs that were executed before they were asked for.
+    /// CTAs that executed before their request.
     ready: BTreeMap<Place, Arc<CtaProgram>>,
-    /// The launches that were asked for a CTA since execution began.
+    /// Launches with at least one request since execution began.
     wanted: Vec<bool>,
-    /// The last CTA that was asked for.
+    /// The last requested CTA in program order.
     needed: Option<Place>,
-    /// The CTAs of a launch that will be requested, where they are not all.
+    /// The CTAs that will be requested of a sampled launch; launches without an entry are requested whole.
     chosen: BTreeMap<usize, Vec<Range<u32>>>,
-    /// What each launch comes to, once somebody asked.
+    /// Instruction and sector counts of each launch, once requested.
     counts: Option<Vec<LaunchCounts>>,
-    /// What went wrong, and in the execution of which CTA. It is nobody's concern before somebody asks for that one or one behind it.
+    /// The error of execution and the CTA in which it occurred. It is reported once that CTA, or a later one, is requested.
     failure: Option<(Place, String)>,
-    /// Nobody will ask any more.
+    /// The panic of that execution, until a requesting thread continues it.
+    panic: Option<Box<dyn Any + Send>>,
+    /// Tells the execution thread to end.
     over: bool,
 }
 
@@ -81,6 +83,7 @@ impl Stage {
             chosen: BTreeMap::new(),
             counts: None,
             failure: None,
+            panic: None,
             over: false,
         };
         let (program, queue) = (Arc::clone(program), Mutex::new(queue));
@@ -112,7 +115,7 @@ impl Shared {
         self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The queue while nothing executes, and nothing will before somebody asks for another CTA.
+    /// Waits until no CTA executes and none will before the next request; returns the queue.
     fn at_rest(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
         while queue.runner.is_none() || self.ahead && queue.goes_on() {
@@ -121,7 +124,7 @@ impl Shared {
         queue
     }
 
-    /// What the thread of a stage does.
+    /// The execution thread.
     fn work(&self) {
         let mut queue = self.lock();
         while !queue.over {
@@ -132,12 +135,12 @@ impl Shared {
         }
     }
 
-    /// Executes the next CTA, without keeping others from the queue.
+    /// Executes the next CTA; the queue is unlocked meanwhile.
     fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
         let Some(mut runner) = queue.runner.take() else { return self.wait(queue) };
         let record = queue.records(runner.position());
         drop(queue);
-        // Whoever waits for the CTA must learn of a panic, too.
+        // Threads that wait for this CTA must not wait for ever: one of them continues the panic.
         let step = catch_unwind(AssertUnwindSafe(|| runner.next(record)));
         let mut queue = self.lock();
         queue.position = runner.position();
@@ -150,19 +153,19 @@ impl Shared {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => queue.failure = Some((queue.position, error.to_string())),
             Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                queue.failure = Some((queue.position, format!("executing a CTA panicked: {}", text.unwrap_or_default())));
+                queue.failure = Some((queue.position, "the execution of a CTA panicked".to_owned()));
+                queue.panic = Some(panic);
             }
         }
         self.changed.notify_all();
         queue
     }
 
-    /// The CTA at a place; `None` where execution has failed, or ended before it.
+    /// The CTA at a place; `None` if execution fails before it, or if it is not among the chosen CTAs.
     fn take(&self, place: Place) -> Option<Arc<CtaProgram>> {
         let mut queue = self.lock();
         loop {
-            // Each time: where another one began again, it is forgotten.
+            // On every iteration: another thread may have restarted execution, which clears both.
             if !queue.wanted[place.0] || queue.needed < Some(place) {
                 queue.wanted[place.0] = true;
                 queue.needed = queue.needed.max(Some(place));
@@ -170,6 +173,12 @@ impl Shared {
             }
             if let Some(ready) = queue.ready.remove(&place) {
                 return Some(ready);
+            }
+            if queue.failed().is_some()
+                && let Some(panic) = queue.panic.take()
+            {
+                drop(queue);
+                resume_unwind(panic);
             }
             if queue.failed().is_some() || !queue.records(place) {
                 return None;
@@ -185,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// Begins from the start: somebody executes the workload once more, or a launch that nobody had asked for.
+    /// Restarts execution for a CTA that has executed and was not kept: the workload runs again, or its launch had no request so far.
     fn begin_again<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, (launch, cta): Place) -> MutexGuard<'a, Queue> {
         if queue.runner.is_none() {
             return self.wait(queue);
@@ -213,7 +222,7 @@ impl Shared {
 }
 
 impl Queue {
-    /// Whether the next CTA is to be executed.
+    /// Whether the execution thread should execute the next CTA.
     fn goes_on(&self) -> bool {
         let (launch, cta) = self.position;
         if self.runner.is_none() || self.failure.is_some() || launch >= self.wanted.len() {
@@ -223,22 +232,22 @@ impl Queue {
         if self.position <= needed {
             return true;
         }
-        // Behind the end of a launch nobody knows whether the next one will be asked for, and what was executed unasked is lost.
+        // A launch without a request may never get one, and CTAs that execute without a request for their launch are not kept.
         self.wanted[launch] && (needed.0 < launch || cta - needed.1 <= AHEAD) && self.kept(needed) < AHEAD_INSTRUCTIONS
     }
 
-    /// What went wrong on the way to the last CTA that was asked for.
+    /// The error of execution, if it occurred at or before the last requested CTA.
     fn failed(&self) -> Option<&str> {
         self.failure.as_ref().filter(|(place, _)| self.needed.is_some_and(|needed| needed >= *place)).map(|(_, what)| what.as_str())
     }
 
-    /// The instructions of CTAs behind a place.
+    /// Warp instructions of the kept CTAs after a place.
     fn kept(&self, needed: Place) -> u64 {
         let ahead = self.ready.range((needed.0, needed.1 + 1)..);
         ahead.flat_map(|(_, cta)| cta.warps.iter()).map(|warp| u64::from(warp.len())).sum()
     }
 
-    /// Whether somebody will ask for a CTA.
+    /// Whether a CTA is kept for a later request.
     fn records(&self, (launch, cta): Place) -> bool {
         let chosen = self.chosen.get(&launch).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&cta)));
         chosen && self.wanted.get(launch).copied().unwrap_or(false)
@@ -276,7 +285,7 @@ impl CtaSource for Source {
             return;
         }
         let mut queue = self.stage.shared.at_rest();
-        let Queue { runner, position: _, ready, wanted, needed, chosen: _, counts: _, failure, over: _ } = &mut *queue;
+        let Queue { runner, position: _, ready, wanted, needed, chosen: _, counts: _, failure, panic: _, over: _ } = &mut *queue;
         if let Some(runner) = runner {
             runner.save(to);
         }
@@ -291,7 +300,7 @@ impl CtaSource for Source {
             return Ok(());
         }
         let mut queue = self.stage.shared.at_rest();
-        let Queue { runner, position, ready, wanted, needed, chosen: _, counts: _, failure, over: _ } = &mut *queue;
+        let Queue { runner, position, ready, wanted, needed, chosen: _, counts: _, failure, panic: _, over: _ } = &mut *queue;
         if let Some(runner) = runner {
             runner.load(from)?;
             *position = runner.position();
@@ -345,7 +354,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Executes a program without writing down what warps do; returns what each launch came to.
+/// Executes a program without recording streams; returns the counts of each launch.
 fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
     let mut runner = Runner::new(program, true)?;
     while runner.next(false)?.is_some() {}

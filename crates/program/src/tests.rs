@@ -184,12 +184,12 @@ fn a_workload_can_be_executed_again_and_its_ctas_asked_for_in_any_order() {
     }
 }
 
-/// A program whose CTAs execute on a thread of their own.
+/// The workload of a program with an execution thread.
 fn ahead(program: &Arc<Program>) -> Workload {
     program.workload_with(WorkloadOptions { ahead: true, ..WorkloadOptions::default() }).unwrap()
 }
 
-/// The first stream of each CTA of some kernels, which are asked for in order, by several threads where a number is given.
+/// Requests all CTAs of some kernels in order, divided among threads; returns the first stream of each CTA.
 fn asked(workload: &Workload, kernels: &[usize], threads: usize) -> Vec<WarpStream> {
     let all: Vec<(usize, u32)> =
         kernels.iter().flat_map(|kernel| (0..workload.kernels[*kernel].info.ctas()).map(|cta| (*kernel, cta))).collect();
@@ -207,7 +207,7 @@ fn asked(workload: &Workload, kernels: &[usize], threads: usize) -> Vec<WarpStre
 fn what_is_executed_ahead_is_what_is_executed_when_asked() {
     let program = load("scan", 70, &[("n", "200000")]);
     let launches: Vec<usize> = (0..program.workload().unwrap().kernels.len()).collect();
-    // Also with the second launch left out, and the first one asked for after the last.
+    // All launches; without the second one; and the first launch after the last.
     for kernels in [&launches[..], &[0, 2], &[2, 0]] {
         let expected = asked(&program.workload().unwrap(), kernels, 1);
         assert!(
@@ -250,7 +250,7 @@ fn a_run_goes_on_from_a_checkpoint_with_and_without_a_thread_ahead() {
 
 #[test]
 fn what_fails_ahead_fails_the_run_only_when_it_is_asked_for() {
-    // The CTAs from the second on read beyond the buffer.
+    // All CTAs but the first read beyond the buffer.
     let code = [
         "S2R R0, SR_CTAID.X",
         "IMAD.SHL R0, R0, 0x400, RZ",
@@ -263,7 +263,7 @@ fn what_fails_ahead_fails_the_run_only_when_it_is_asked_for() {
     let workload = ahead(&program);
     let source = &workload.kernels[0].source;
     assert!(!source.cta(CtaIndex(0)).warps[0].is_empty());
-    // Comes after what is executed ahead.
+    // Saving waits until the execution thread pauses.
     let mut to = Writer::after(Vec::new());
     source.save(&mut to);
     assert_eq!(source.failure(), None);
@@ -536,7 +536,7 @@ fn a_message_names_the_line_of_the_source_where_the_listing_knows_it() {
     assert!(program("x").contains("no line of a source"));
 }
 
-/// A kernel whose product is stored, and whose further instructions are `code`; R2 and R3 hold the address of a buffer.
+/// A kernel that computes a product into R10 and goes on with `code`; R2 and R3 hold the address of a buffer.
 fn with_product(code: &[&str]) -> Result<Workload, String> {
     let product =
         ["MOV R2, c[0x0][0x160]", "MOV R3, c[0x0][0x164]", "HMMA.884.F32.F32.STEP0 R8, R4.reuse.ROW, R6.reuse.COL, R8", "FADD R10, R8, 1"];
@@ -548,9 +548,9 @@ fn with_product(code: &[&str]) -> Result<Workload, String> {
 fn products_are_left_out_where_no_address_branch_or_barrier_depends_on_one() {
     for code in [
         &["STG.E.SYS [R2], R10", "EXIT"][..],
-        // A value that decides which number is stored, not where.
+        // The product decides which value is stored, but not where.
         &["FSETP.GT.AND P0, PT, R10, RZ, PT", "SEL R11, R10, R4, P0", "STG.E.SYS [R2], R11", "EXIT"],
-        // The register has another value by then.
+        // R10 is overwritten before it becomes part of an address.
         &["MOV R10, 0x4", "IADD3 R2, R2, R10, RZ", "LDG.E.SYS R4, [R2]", "EXIT"],
         &["STS [RZ], R10", "BAR.SYNC 0x0", "LDS R12, [RZ]", "STG.E.SYS [R2], R12", "EXIT"],
     ] {
@@ -562,7 +562,7 @@ fn products_are_left_out_where_no_address_branch_or_barrier_depends_on_one() {
         (&["IADD3 R2, R2, R10, RZ", "LDG.E.SYS R4, [R2]", "EXIT"][..], "`LDG.E.SYS` at pc 0x0050, which has an address"),
         (&["FSETP.GT.AND P0, PT, R10, RZ, PT", "@P0 BRA ->0x60", "EXIT", "EXIT"], "`BRA` at pc 0x0050, which has a condition"),
         (&["FSETP.GT.AND P0, PT, R10, RZ, PT", "@P0 STG.E.SYS [R2], R4", "EXIT"], "`STG.E.SYS` at pc 0x0050, which has a condition"),
-        // Through shared memory, and around a loop.
+        // The taint passes through shared memory, and around a loop.
         (&["STS [RZ], R10", "BAR.SYNC 0x0", "LDS R12, [RZ]", "LDS R13, [R12]", "EXIT"], "`LDS` at pc 0x0070"),
         (&["LDS R13, [R12]", "MOV R12, R10", "ISETP.GE.AND P0, PT, R4, 0x3, PT", "@!P0 BRA ->0x40", "EXIT"], "`LDS` at pc 0x0040"),
         (&["R2UR UR4, R10", "BRX R4 -0x50", "EXIT"], "`BRX` at pc 0x0050"),
@@ -583,7 +583,7 @@ fn programs_with_products_have_the_streams_that_they_have_without_their_values()
         let without = skipping(&program).unwrap_or_else(|error| panic!("{error}"));
         assert!(asked(&program.workload().unwrap(), &[0], 1) == asked(&without, &[0], 1), "{name}");
     }
-    // It divides by sums of products, and a division branches where numbers are very small or large.
+    // This kernel divides by a sum of products, and a division branches for very small and very large numbers.
     let error = skipping(&load("tensor/wgmma_attention", 90, &[])).unwrap_err().to_string();
     assert!(error.contains("wgmma_attention.sm_90a.sass:") && error.contains("`BRA`"), "{error}");
 }

@@ -1,10 +1,10 @@
-//! Whether a kernel's timing depends on the values that matrix products compute.
+//! Static analysis: does a kernel's timing depend on the results of its matrix products?
 //!
-//! In: the decoded instructions of a kernel. Out: whether addresses, branches, barriers and the lanes that execute can be known without these values, and if
-//! not, the instruction that needs one. Where they can, products need not be computed for a run that asks for cycles alone.
+//! In: the decoded instructions of a kernel. Out: the first instruction whose address, branch, guard or barrier depends on a product, or that there is
+//! none, in which case a run can skip the products without a change of its cycles.
 //!
-//! A value is unknown when a product computed it, or an instruction from an unknown one. What is unknown is followed through registers and predicates, along
-//! every way that the code can go; of memory only the space is followed: where an unknown value is stored to it, whatever is loaded from it is unknown.
+//! This is a taint analysis over the control-flow graph. A product taints its results, and an instruction taints its results if an operand is tainted.
+//! Registers and predicates are tracked one by one and per instruction; memory is tracked per space: one tainted store taints all loads of that space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::isa::{
     Amount, Bulk, Element, Group, GroupProduct, Inst, Mbarrier, Number, Op, PREDICATE_SINK, PredicateSource, Rows, Space, Tensor,
 };
 
-/// Rows of registers: 256, those of zeros, and uniform ones.
+/// Most register rows: 256 registers, the zero and sink rows, and the uniform registers.
 const MOST_ROWS: usize = 384;
 
-/// Rows that lie side by side: the first, and how many.
+/// Consecutive register rows: the first row and their number.
 type Span = (u16, u16);
 
-/// Spaces of memory that hold unknown values.
+/// The tainted memory spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spaces {
     global: bool,
@@ -46,7 +46,7 @@ impl Spaces {
     }
 }
 
-/// The registers and predicates whose values are unknown before an instruction.
+/// The tainted registers and predicates before an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Unknown {
     rows: [u64; MOST_ROWS / 64],
@@ -68,7 +68,7 @@ impl Unknown {
         self.predicates >> predicate.index & 1 != 0
     }
 
-    /// Adds what is unknown on another way; whether there was any.
+    /// Adds the taint of another path; returns whether that changed anything.
     fn merge(&mut self, other: &Self) -> bool {
         let before = *self;
         self.rows.iter_mut().zip(other.rows).for_each(|(row, other)| *row |= other);
@@ -77,26 +77,26 @@ impl Unknown {
     }
 }
 
-/// What an instruction reads and writes.
+/// The registers, predicates and memory that an instruction reads and writes.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
-    /// Rows of its results.
+    /// Result registers.
     pub(super) results: Vec<Span>,
-    /// Rows that its results depend on.
+    /// Registers that only the results depend on.
     pub(super) data: Vec<Span>,
-    /// Rows that decide where it goes, what it accesses or when.
+    /// Registers that decide control flow, addresses or synchronisation.
     pub(super) steering: Vec<Span>,
-    /// Its guard and conditions decide that, too.
+    /// Whether its guard and conditions decide these, too.
     pub(super) steers: bool,
     reads: Option<Space>,
     writes: Option<Space>,
-    /// All predicates are read, or written.
+    /// Whether it reads, and whether it writes, all predicates.
     pub(super) all_predicates: [bool; 2],
-    /// Its results are those of a matrix product.
+    /// Whether it is a matrix product.
     pub(super) product: bool,
 }
 
-/// What an instruction reads and writes; every operation has its place here.
+/// The registers, predicates and memory that an instruction reads and writes. The match is exhaustive, so that a new operation cannot be forgotten.
 pub(super) fn uses(inst: &Inst) -> Uses {
     let source = |place: usize, count: u16| (inst.src[place].row, count);
     let sources = |counts: [u16; 3]| (0..3).map(|place| source(place, counts[place])).collect::<Vec<_>>();
@@ -168,7 +168,7 @@ pub(super) fn uses(inst: &Inst) -> Uses {
         Op::RegisterToPredicates => Uses { all_predicates: [false, true], ..data(1, [1; 3]) },
         Op::MovPair => data(2, [2, 1, 1]),
         Op::AddPairs => data(2, [2; 3]),
-        // With a carry that leaves it, its sum has 64 bits.
+        // The form with carry-out adds a 64-bit third operand.
         Op::MulAddHigh { .. } => data(1, [1, 1, 2]),
         Op::MulAddWide { .. } => data(2, [1, 1, 2]),
         Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) | Op::PickDouble { .. } => data(2, [2; 3]),
@@ -225,22 +225,12 @@ pub(super) fn uses(inst: &Inst) -> Uses {
     }
 }
 
-/// Rows of a matrix of a warp: `elements` of `bits` bits.
+/// Registers that hold a matrix fragment of `elements` elements of `bits` bits.
 fn rows_of(elements: usize, bits: usize) -> u16 {
     (elements * bits / 1024) as u16
 }
 
-fn bits(element: Element) -> usize {
-    match element {
-        Element::Half | Element::Bfloat => 16,
-        Element::Tf32 => 32,
-        Element::Double => 64,
-        Element::E4m3 | Element::E5m2 => 8,
-        Element::Integer(bits, _) => usize::from(bits),
-    }
-}
-
-/// Rows of the sums of a product by a warp.
+/// Registers of the accumulators of a warp's product.
 fn sums(tensor: Tensor) -> u16 {
     let width = if tensor.a == Element::Double {
         64
@@ -252,20 +242,20 @@ fn sums(tensor: Tensor) -> u16 {
     rows_of(usize::from(tensor.m) * 8, width)
 }
 
-/// Rows of the two factors and the addend of a product by a warp.
+/// Registers of the operands A, B and C of a warp's product.
 fn fragments(tensor: Tensor) -> [u16; 3] {
     let (m, k) = (usize::from(tensor.m), usize::from(tensor.k));
-    [rows_of(m * k, bits(tensor.a)), rows_of(8 * k, bits(tensor.b)), sums(tensor)]
+    [rows_of(m * k, tensor.a.bits()), rows_of(8 * k, tensor.b.bits()), sums(tensor)]
 }
 
 fn of_group(inst: &Inst, product: GroupProduct) -> Uses {
-    // Of 16 rows, those of a warp.
+    // A warp holds 16 of the 64 rows.
     let sums = rows_of(16 * usize::from(product.n), if product.half { 16 } else { 32 });
-    let first = if product.registers { rows_of(16 * usize::from(product.k), bits(product.a)) } else { 0 };
+    let first = if product.registers { rows_of(16 * usize::from(product.k), product.a.bits()) } else { 0 };
     Uses {
         results: vec![(inst.dst, sums)],
         data: vec![(inst.src[0].row, first), (inst.src[2].row, sums)],
-        // Where the matrices lie.
+        // The matrix descriptors.
         steering: vec![(inst.src[1].row, 4)],
         steers: true,
         product: true,
@@ -284,10 +274,10 @@ fn of_image(inst: &Inst) -> Uses {
     }
 }
 
-/// That a run of a program can do without the values of its products; returns how many instructions of the code compute such.
+/// Checks that the timing of a program does not depend on its matrix products; returns the number of product instructions in its code.
 pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
     let (mut global, mut products) = (false, 0);
-    // Of a kernel that is launched often, once for each state of memory.
+    // A kernel is analysed once for each state of global memory, however often it is launched.
     let mut known = BTreeMap::new();
     for launch in program.launches.iter().filter(|launch| launch.copy.is_none()) {
         let kernel = &launch.kernel;
@@ -312,21 +302,21 @@ pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
     Ok(products)
 }
 
-/// Why the values of a kernel's products are needed: the place of the instruction that does, and what it is about it.
+/// An instruction whose effect on timing depends on a product, and why.
 #[derive(Debug, PartialEq, Eq)]
 struct Needed {
     place: usize,
     why: &'static str,
 }
 
-/// Follows what is unknown through a kernel, given what memory holds of it before; returns whether device memory may hold such values afterwards. `calls` tells of a place
-/// that jumps to what a register holds whether that is a call.
+/// Propagates taint through a kernel from the state of memory before it; returns whether global memory is tainted afterwards. `calls(place)` tells
+/// whether an indirect jump is a call through a pointer, as opposed to a return.
 fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -> bool) -> Result<bool, Needed> {
     spaces.shared = false;
     spaces.local = false;
     let returns: Vec<usize> =
         (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallOutside)).map(|place| place + 1).collect();
-    // Until no space of memory is added.
+    // Repeated until no further memory space is tainted.
     loop {
         let before = spaces;
         let mut states: Vec<Option<Unknown>> = vec![None; code.len()];
@@ -339,7 +329,7 @@ fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -
             let mut state = *state;
             step(inst, rows, &mut state, &mut spaces).map_err(|why| Needed { place, why })?;
             let ways = successors(inst, place, &returns).filter(|_| !(inst.op == Op::JumpTo && calls(place)));
-            for next in ways.ok_or(Needed { place, why: "goes to a place that is known only when it executes" })? {
+            for next in ways.ok_or(Needed { place, why: "jumps to an address in a register" })? {
                 let Some(there) = states.get_mut(next) else { continue };
                 let more = there.is_none();
                 if there.get_or_insert(state).merge(&state) || more {
@@ -353,7 +343,7 @@ fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -
     }
 }
 
-/// What is unknown after an instruction.
+/// Propagates taint through one instruction.
 fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Result<(), &'static str> {
     let uses = uses(inst);
     let conditions = inst.conditions.iter().any(|condition| state.holds(*condition));
@@ -373,7 +363,7 @@ fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Re
     if unknown && let Some(space) = uses.writes {
         spaces.add(space);
     }
-    // What a guard leaves alone stays as it was.
+    // Under a guard, some lanes keep their old value and its taint.
     let whole = inst.guard == PredicateSource::TRUE;
     for span in uses.results.iter().filter(|(first, _)| *first < rows.zero() || *first >= rows.first_uniform()) {
         if unknown || whole {
@@ -393,7 +383,7 @@ fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Re
     Ok(())
 }
 
-/// The places where a path can go on after an instruction; `None` where only its execution tells.
+/// The successors of an instruction in the control-flow graph; `None` for an indirect jump with unknown targets.
 fn successors(inst: &Inst, place: usize, returns: &[usize]) -> Option<Vec<usize>> {
     let always = inst.guard == PredicateSource::TRUE && inst.conditions[0] == PredicateSource::TRUE;
     let target = inst.immediate as usize / 16;
@@ -404,7 +394,7 @@ fn successors(inst: &Inst, place: usize, returns: &[usize]) -> Option<Vec<usize>
         Op::Call => vec![target, place + 1],
         Op::Exit if always => Vec::new(),
         Op::Trap if always => Vec::new(),
-        // A return; the functions of a kernel are called by their places.
+        // A return: to any call site.
         Op::JumpTo if !returns.is_empty() => returns.to_vec(),
         Op::JumpTo | Op::BranchIndirect => return None,
         _ => vec![place + 1],

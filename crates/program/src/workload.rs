@@ -1,4 +1,4 @@
-//! A program as the workload of a run: its copies and launches, and what a run leaves out of them.
+//! Makes the workload of a run from a program: its copies and launches, and notes about effects that the timing model lacks.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::schema::Contents;
 use super::stage::{Source, Stage};
 use super::{Launch, Program, WorkloadOptions, values};
 
-/// What a launch needs, as kernels of traces say it.
+/// The description of a launch, in the form that recorded traces use.
 fn info(launch: &Launch, number: usize) -> KernelInfo {
     let kernel = &launch.kernel;
     KernelInfo {
@@ -53,7 +53,7 @@ fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     commands
 }
 
-/// A program as what a run executes.
+/// Makes the workload of a program.
 pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
     if program.launches.iter().any(|launch| launch.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
@@ -75,7 +75,7 @@ pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Resu
     Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes, homes })
 }
 
-/// What a run of the program leaves out: each with the number of instructions in the code.
+/// Notes about effects that the timing model lacks, each with the number of instructions concerned.
 fn notes(program: &Program) -> Vec<(String, u64)> {
     const LEFT_OUT: [(&[&str], &str); 2] = [
         (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "barriers in shared memory of code before Hopper take no time to wait at"),

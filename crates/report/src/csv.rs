@@ -24,7 +24,7 @@ pub fn intervals(series: &IntervalSeries) -> String {
 /// The same, row by row into a file.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the file cannot be written.
 pub fn write_intervals(series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
     let none: [[&str; 0]; 0] = [];
     to.write_all(write(interval_columns(series), none).as_bytes())?;
@@ -133,7 +133,7 @@ pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
 /// The same, row by row into a file.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the file cannot be written.
 pub fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let (head, rows) = kernel_cells(facts, outcome);
     write_to(to, head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))

@@ -48,7 +48,7 @@ impl ResultFile {
     /// Writes the contents.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the file cannot be written.
     pub fn write_to(&self, to: Target<'_>) -> io::Result<()> {
         match &self.contents {
             Contents::Bytes(bytes) => to.write_all(bytes),
@@ -59,7 +59,7 @@ impl ResultFile {
     /// Writes the contents into a file.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the file cannot be written.
     pub fn write_into(&self, file: File) -> io::Result<()> {
         let mut to = BufWriter::with_capacity(1 << 16, file);
         self.write_to(&mut to)?;

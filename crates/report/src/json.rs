@@ -41,7 +41,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
 /// The same, launch by launch into a file.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the file cannot be written.
 pub fn write_stats(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let root = stats_without_kernels(facts, outcome);
     for (number, (key, value)) in root.iter().enumerate() {

@@ -47,11 +47,11 @@ pub struct Roofs {
     pub rows: Option<f64>,
     /// Floating-point operations in single precision: a fused multiply-add of every lane.
     pub flops: f64,
-    /// Floating-point operations of products of warp groups with elements of 16 bits; 0 where the GPU has none.
+    /// Floating-point operations of the matrix units in products of warp groups with 16-bit elements; 0 for GPUs without such products.
     pub product_flops: f64,
 }
 
-/// Operations of a product of a warp group for each column of the second matrix: 64 rows, 16 elements of k, a multiplication and an addition.
+/// Floating-point operations for each column of a warp group's product: 64 rows x 16 elements of k x (a multiplication and an addition).
 const OF_COLUMN: f64 = 64.0 * 16.0 * 2.0;
 
 impl Roofs {

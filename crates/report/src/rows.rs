@@ -22,7 +22,7 @@ pub(super) fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
 /// The same into a file.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the file cannot be written.
 pub(super) fn write_to<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
     to: Target<'_>,
     head: impl IntoIterator<Item = C>,

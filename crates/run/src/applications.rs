@@ -157,7 +157,7 @@ impl Named {
                 None,
                 self.gpu.map_or(machine, |gpu| machine.of_gpu(u32::from(gpu.0))),
                 &[],
-                request.of_program(threads),
+                request.workload_options(threads),
             )?,
             Source::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
         };

@@ -58,7 +58,7 @@ pub struct Request {
     pub seed: u64,
     /// Whether traces with minor errors are accepted.
     pub lenient: bool,
-    /// Whether a program's products of matrices are left out, on which its cycles must not depend.
+    /// Whether a program's matrix products are skipped. It is an error if the cycles depend on one.
     pub skip_matrix_values: bool,
     /// Core cycle at which the run ends at the latest.
     pub max_cycles: Option<NonZeroU64>,
@@ -161,8 +161,8 @@ impl Request {
         found.map_or(Ok(()), |what| Err(RunError::Usage(what.to_owned())))
     }
 
-    /// How programs execute in a run of so many threads.
-    pub(crate) fn of_program(&self, threads: usize) -> WorkloadOptions {
+    /// The options of programs in a run with this number of threads.
+    pub(crate) fn workload_options(&self, threads: usize) -> WorkloadOptions {
         WorkloadOptions { ahead: threads > 1, skip_products: self.skip_matrix_values }
     }
 

@@ -183,7 +183,7 @@ impl<'a> Opened<'a> {
                 load(path, self.threads.count, request.lenient, clock)?
             }
             Some(Source::Program { file, arch }) => {
-                inputs::program(file, *arch, &self.loaded.machine, &settings.model, request.of_program(self.threads.count))?
+                inputs::program(file, *arch, &self.loaded.machine, &settings.model, request.workload_options(self.threads.count))?
             }
             model => {
                 let name = if let Some(Source::Model(name)) = model { name } else { DEFAULT_MODEL };

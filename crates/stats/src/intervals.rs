@@ -1,7 +1,7 @@
 //! The interval series: a row of counters for each interval, kept compressed.
 //!
-//! Rows are appended as they arise and read from the first to the last, any number of times. A row takes some ten bytes, not the kilobytes of its
-//! counters, so that a run may have millions. Equal rows give equal series: when rows are packed depends on their number alone.
+//! Rows are appended during the run and can be read in order any number of times. A compressed row takes tens of bytes instead of kilobytes, so that a
+//! run may have millions. Blocks have a fixed number of rows, so that equal rows give equal series.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use warpshard_state::{Reader, State, StateError, Writer};
 
 use super::{Counted, CounterInfo};
 
-/// Rows that are packed together.
+/// Rows of a compressed block.
 const BLOCK_ROWS: usize = 512;
-/// Level of compression: higher ones take longer and gain little.
+/// Level of zstd: higher levels take longer and gain little.
 const LEVEL: i32 = 1;
-/// Most bytes of a number as it is written.
+/// Most bytes of an encoded number.
 const MOST_NUMBER_BYTES: usize = 10;
 
 /// A column: the kind of component and the counter, summed over all of the kind.
@@ -31,11 +31,11 @@ pub struct IntervalRow {
 /// The interval series of a run; empty when none was requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalSeries {
-    /// Those of every row.
+    /// The columns of every row.
     columns: Arc<[IntervalColumn]>,
-    /// Packed rows, [`BLOCK_ROWS`] each.
+    /// Compressed blocks of [`BLOCK_ROWS`] rows.
     blocks: Vec<Arc<[u8]>>,
-    /// The rows after these.
+    /// The encoded rows after the last block.
     open: Vec<u8>,
     rows: usize,
     /// The cycle of the last row.
@@ -46,7 +46,7 @@ impl IntervalSeries {
     /// Appends a row.
     ///
     /// # Panics
-    /// When the row has other columns than the first one.
+    /// If the row and the first row differ in their columns.
     pub fn push(&mut self, cycle: u64, counters: impl Iterator<Item = (&'static str, Counted)>) {
         let before = self.last;
         put(&mut self.open, cycle.wrapping_sub(before));
@@ -73,12 +73,12 @@ impl IntervalSeries {
         }
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -93,12 +93,12 @@ impl IntervalSeries {
         &self.columns
     }
 
-    /// Bytes that the series takes.
+    /// Bytes of memory that the series takes.
     pub fn bytes(&self) -> usize {
         self.blocks.iter().map(|block| block.len()).sum::<usize>() + self.open.len()
     }
 
-    /// The rows from the first to the last.
+    /// All rows in order.
     pub fn iter(&self) -> impl Iterator<Item = IntervalRow> + use<'_> {
         let mut values = self.values();
         std::iter::from_fn(move || {
@@ -108,15 +108,15 @@ impl IntervalSeries {
         })
     }
 
-    /// The same without the names of the counters.
+    /// All rows in order, without the names of counters.
     pub fn values(&self) -> IntervalValues<'_> {
         IntervalValues { series: self, block: Vec::new(), at: 0, row: 0, cycle: 0, values: vec![0; self.columns.len()] }
     }
 
-    /// Loads what was saved of a series with these columns.
+    /// Loads a saved series that has these columns.
     ///
     /// # Errors
-    /// When the saved rows are not of this number of columns, or damaged.
+    /// If the saved rows are damaged or have another number of columns.
     pub fn read_with(columns: Vec<IntervalColumn>, from: &mut Reader<'_>) -> Result<Self, StateError> {
         let (saved, rows, last, blocks, open) = <(usize, usize, u64, Vec<Vec<u8>>, Vec<u8>)>::read(from)?;
         if rows > 0 && saved != columns.len() {
@@ -166,7 +166,7 @@ impl FromIterator<IntervalRow> for IntervalSeries {
 #[derive(Debug)]
 pub struct IntervalValues<'a> {
     series: &'a IntervalSeries,
-    /// The unpacked block of the present row, and where in it the next row begins.
+    /// The decompressed block, and the position of the next row in it.
     block: Vec<u8>,
     at: usize,
     row: usize,
@@ -201,7 +201,7 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(bytes, LEVEL).expect("memory takes every byte")
 }
 
-/// Writes a number, seven bits a byte.
+/// Encodes a number in bytes of seven bits.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -210,7 +210,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Reads it; `None` where there is none.
+/// Decodes a number; `None` at the end of the data.
 fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut number = 0;
     for place in 0..MOST_NUMBER_BYTES {

@@ -1,61 +1,61 @@
-//! Counters by kernel launch of one unit, where a launch that the unit never counted for takes two bytes.
+//! A unit's counters by kernel launch. A launch for which the unit has counted nothing takes two bytes.
 
 use std::ops::{Index, IndexMut};
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-/// What a unit counts for each kernel launch: zeros of those for which it has counted nothing.
+/// A unit's counters for each kernel launch; all zero until the unit counts something for the launch.
 #[derive(Clone, Debug)]
 pub struct PerKernel<T> {
-    /// By launch: where its value lies; 0 where it has none.
+    /// For each launch, the index of its counters in `values`; 0 if it has none.
     slots: Box<[u16]>,
-    /// Values; the first one stays zero.
+    /// Counters; the first entry stays zero.
     values: Vec<T>,
 }
 
 impl<T: Default> PerKernel<T> {
-    /// Zeros for `kernels` launches.
+    /// Zero counters for `kernels` launches.
     ///
     /// # Panics
-    /// With more launches than 16 bits count, which no workload has.
+    /// With more than 65,536 launches; workloads have fewer.
     pub fn new(kernels: usize) -> Self {
         assert!(kernels <= usize::from(u16::MAX) + 1, "{kernels} kernel launches");
         Self { slots: vec![0; kernels].into(), values: vec![T::default()] }
     }
 
-    /// Launches.
+    /// The number of launches.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no launches.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The value of a launch, if there is such a launch.
+    /// The counters of a launch; `None` if there is no such launch.
     #[inline]
     pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
         (kernel < self.slots.len()).then(|| &mut self[kernel])
     }
 
-    /// The values of all launches in their order.
+    /// The counters of all launches, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().map(|slot| &self.values[usize::from(*slot)])
     }
 
-    /// The launches that have values other than those of the beginning, with these.
+    /// The launches for which something was counted, with their counters.
     pub fn counted(&self) -> impl Iterator<Item = (usize, &T)> {
         let with = self.slots.iter().enumerate().filter(|(_, slot)| **slot != 0);
         with.map(|(kernel, slot)| (kernel, &self.values[usize::from(*slot)]))
     }
 
-    /// The values that are there, in the order in which they were first counted.
+    /// The counters of launches for which something was counted, in the order of their first count.
     pub fn present(&self) -> &[T] {
         &self.values[1..]
     }
 
-    /// Gives a launch its value.
+    /// Allocates the counters of a launch.
     #[cold]
     fn begin(&mut self, kernel: usize) {
         self.slots[kernel] = self.values.len() as u16;
@@ -63,7 +63,7 @@ impl<T: Default> PerKernel<T> {
     }
 }
 
-/// Of the values; a launch without one has zeros.
+/// Compares counters; those of a launch for which nothing was counted are zero.
 impl<T: PartialEq + Default> PartialEq for PerKernel<T> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -91,13 +91,13 @@ impl<T: Default> IndexMut<usize> for PerKernel<T> {
     }
 }
 
-/// The launches that have values, with these.
+/// Saves the launches for which something was counted, with their counters.
 impl<T: State + Default> State for PerKernel<T> {
     fn save(&self, to: &mut Writer) {
         self.slots.len().save(to);
         let with: Vec<(usize, &T)> = self.counted().collect();
         to.length(with.len());
-        // In the order in which they were first counted, so that they get the same places again.
+        // In the order of their first count, so that the indices stay the same.
         let mut by_slot = with;
         by_slot.sort_unstable_by_key(|(kernel, _)| self.slots[*kernel]);
         for (kernel, value) in by_slot {

@@ -107,13 +107,13 @@ pub(crate) struct CodeArgs {
     /// How a cubin is launched.
     #[command(flatten)]
     pub cubin: CubinArgs,
-    /// Whether products of matrices are computed. A run without them has the same cycles and takes less time; it is refused where an address, a branch or
-    /// a barrier depends on a product.
+    /// Compute the values of matrix products, or skip them: a run without them has the same cycles and takes less time. It is an error if an address, a
+    /// branch or a barrier depends on a product.
     #[arg(long, value_enum, value_name = "compute|skip", default_value = "compute", help_heading = "Simulation")]
     pub matrix_values: MatrixValues,
 }
 
-/// What becomes of products of matrices.
+/// Whether matrix products are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MatrixValues {
     Compute,

@@ -128,8 +128,8 @@ fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) ->
     Ok((0..16).filter(|rank| mask >> rank & 1 != 0).map(|rank| (within(to, rank), within(barrier, rank))).collect())
 }
 
-/// Calls `visit` for the elements of a box in order: with the number of the first of some that lie one after the other, its address, and how many they
-/// are; `None` for those outside of the tensor.
+/// Visits the elements of a box in order, in runs of consecutive addresses. `visit` gets the number of a run's first element in the box, its address
+/// (`None` if the run lies outside of the tensor), and the number of elements.
 fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>, u64)) {
     let counts = map.counts();
     let (first, row) = (i64::from(corner(0)), counts[0]);
@@ -145,7 +145,7 @@ fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u6
         let address = |index: i64| start.map(|start| start.wrapping_add(index as u64 * map.size()));
         let end = map.sizes[0] as i64;
         if map.steps[0] == 1 {
-            // Before the tensor, in it, and behind it.
+            // The parts of the row before, inside and after the tensor.
             let bounds = [first, first.max(0), (first + row as i64).min(end), first + row as i64];
             let bounds = [bounds[0], bounds[1].min(bounds[3]), bounds[2].max(bounds[1]).min(bounds[3]), bounds[3]];
             for (part, from) in bounds[..3].iter().enumerate().filter(|(part, from)| bounds[part + 1] > **from) {

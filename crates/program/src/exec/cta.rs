@@ -210,7 +210,7 @@ pub(in super::super) struct Executor {
     /// Where accesses to shared and local memory are checked, which no run with timing does.
     #[state(fixed)]
     pub(in super::super) shadow: Option<Box<Shadow>>,
-    /// Whether products of matrices leave their registers as they are.
+    /// Whether matrix products are skipped; their result registers keep their old values.
     #[state(fixed)]
     pub(in super::super) skips_products: bool,
 }

@@ -1,39 +1,38 @@
-//! Sums of matrix units for ordinary numbers, in a form that the host computes for many columns at once.
+//! A fast path for the sums of matrix units, which the host computes for eight columns at once.
 //!
-//! An element is a number of single precision beside its exponent. A product of two is exact in single precision, and so is its multiple by a power
-//! of two, which is then truncated to a whole number as the matrix unit truncates. What is not finite, very small or very large, and sums of half
-//! precision are left to [`Sums`](super::tensor::Sums), whose results these are, bit for bit.
+//! Each element is kept in single precision, with its exponent beside it. The product of two elements is exact in single precision, and stays exact when
+//! it is scaled by a power of two; it is then truncated to an integer, as the matrix unit does. Infinities, NaNs, very small and very large numbers,
+//! and half-precision accumulators take the slow path, [`Sums`](super::tensor::Sums). Both give the same bits.
 
 use warpshard_base::{add_truncated, largest_sums};
 
 use super::super::isa::{Element, Rule};
 use super::tensor::COLUMNS;
 
-/// Largest exponents of a sum for which every intermediate number is a normal one.
+/// Exponents of a sum for which all intermediate results are normal numbers.
 const RANGE: std::ops::RangeInclusive<i16> = -90..=90;
-/// The exponent of a zero: far below all others, also with another one added.
+/// The exponent of a zero: below all others, even after another exponent is added.
 const NONE: i16 = -4000;
 
 /// Elements of a matrix.
 pub(super) struct Plain<const ROWS: usize, const COLUMNS: usize> {
     values: [[f32; COLUMNS]; ROWS],
     exponents: [[i16; COLUMNS]; ROWS],
-    /// Whether all elements are ones that have a place here.
+    /// Whether all elements are finite.
     ordinary: bool,
 }
 
-/// Whether elements of a type have a place in [`Plain`].
+/// Whether the fast path supports an element type.
 pub(super) fn takes(element: Element) -> bool {
     matches!(element, Element::Half | Element::Bfloat | Element::Tf32 | Element::E4m3 | Element::E5m2)
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
-    /// A matrix from its rows; each word has the bits of one element from bit 0 on.
+    /// Converts a matrix; each word holds one element in its low bits.
     #[inline(always)]
     pub(super) fn of(words: &[[u32; COLUMNS]; ROWS], element: Element) -> Self {
         let mut plain = Self { values: [[0.0; COLUMNS]; ROWS], exponents: [[NONE; COLUMNS]; ROWS], ordinary: true };
-        // Of bits that stand where single precision has its own, with the difference of the two biases in a factor, which is right for subnormal
-        // numbers, too.
+        // The bits are shifted into the position of a single-precision number; the multiplication corrects the exponent's bias, also for subnormal numbers.
         let scaled = |magnitude: u32, up: u32, sign: u32| (f32::from_bits(magnitude) * f32::from_bits((127 + up) << 23)).to_bits() | sign;
         match element {
             Element::Half => {
@@ -47,8 +46,8 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
         plain
     }
 
-    /// Converts all elements by `convert`: the bits of its value in single precision, and whether it has none. `least` is the exponent of subnormal
-    /// ones.
+    /// Converts all elements. `convert` gives an element's bits in single precision, and whether it is an infinity or NaN; `least` is the exponent of
+    /// subnormal elements.
     #[inline(always)]
     fn fill(&mut self, words: &[[u32; COLUMNS]; ROWS], least: i32, convert: impl Fn(u32) -> (u32, bool)) {
         let mut strange = false;
@@ -64,14 +63,13 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
         self.ordinary = !strange;
     }
 
-    /// Turns the sign of all elements.
+    /// Negates all elements.
     pub(super) fn negate(&mut self) {
         self.values.iter_mut().flatten().for_each(|value| *value = -*value);
     }
 }
 
-/// Adds the products of a chunk, of part of the columns of the first matrix and as many rows of the second, to sums of single precision. Where that is not
-/// possible for a row, false is returned for it, and nothing has changed in it.
+/// Adds the products of one chunk of k to single-precision sums. Returns which rows were computed; the others are unchanged and need the slow path.
 #[inline(always)]
 pub(super) fn add<const N: usize, const K: usize>(
     sums: &mut [[u32; COLUMNS]; N],
@@ -89,17 +87,17 @@ pub(super) fn add<const N: usize, const K: usize>(
     }
     largest_sums(&mut most, &a.exponents, &b.exponents, chunk);
     let fraction = i16::from(rule.fraction);
-    // Units of the last bit that is kept.
+    // Scales such that the last kept bit has the value 1.
     let mut scale = [[0.0; COLUMNS]; N];
     for (scale, most) in scale.as_flattened_mut().iter_mut().zip(most.as_flattened_mut()) {
-        // Where all products and the sum are zeros, any scale does.
+        // If all products and the sum are zero, any scale is right.
         *most = if *most < NONE / 2 { 0 } else { *most };
         *scale = f32::from_bits((i32::from(fraction - *most + 127) as u32) << 23);
     }
     for (done, most) in done.iter_mut().zip(&most) {
         *done = most.iter().fold(true, |all, exponent| all & RANGE.contains(exponent));
     }
-    // A product is less than 2^(fraction + 2), so that the halves of a chunk fit into a word each.
+    // A scaled product is below 2^(fraction + 2), so that half a chunk fits into 32 bits.
     let mut totals = [[[0; COLUMNS]; N]; 2];
     let half = (chunk.0 + chunk.1).div_ceil(2);
     add_truncated(&mut totals[0], &a.values, &b.values, &scale, (chunk.0, half));
@@ -113,7 +111,7 @@ pub(super) fn add<const N: usize, const K: usize>(
         for column in 0..COLUMNS {
             let sum = (f32::from_bits(sums[row][column]) * scale[row][column]).trunc();
             let back = f64::from_bits(((i32::from(most[row][column] - fraction) + 1023) as u64) << 52);
-            // Without the bits that single precision has no room for; a zero is positive, also one that is made here.
+            // Truncated to the bits of single precision; a zero result is positive.
             let exact = (f64::from(sum) + f64::from(totals[0][row][column]) + f64::from(totals[1][row][column])) * back;
             let bits = (f64::from_bits(exact.to_bits() & !((1 << 29) - 1)) as f32).to_bits() & kept;
             sums[row][column] = if bits << 1 == 0 { 0 } else { bits };
@@ -137,7 +135,7 @@ mod tests {
             let element = [Element::Half, Element::Bfloat, Element::Tf32, Element::E4m3, Element::E5m2][round % 5];
             let bytes = matches!(element, Element::E4m3 | Element::E5m2);
             let rule = if bytes { Rule::of_groups(true) } else { [Rule::of(80), Rule::of(90), Rule::VOLTA][round / 5 % 3] };
-            // Some rounds with all bit patterns, else numbers of similar size, with some zeros.
+            // Some rounds use arbitrary bit patterns; the others use numbers of similar size, and some zeros.
             let mut word = |wide: bool| {
                 let bits = random.next_u64() as u32;
                 let near = bits & 0x87ff_87ff | if element == Element::Half { 0x3800_3800 } else { 0x3f80_3f80 };
@@ -148,7 +146,7 @@ mod tests {
                     _ => near,
                 }
             };
-            // Every eighth row is one of zeros.
+            // Every eighth row is all zeros.
             let (wide, zeros) = (round % 7 == 0, round % 8 == 3);
             let words: [[u32; 16]; 1] = [std::array::from_fn(|_| if zeros { 0 } else { word(wide) })];
             let others: [[u32; COLUMNS]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| word(wide)));

@@ -11,7 +11,7 @@ use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
 use super::cta::Trouble;
 use super::lanes::{Lanes, Row};
 use super::plain::{self, Plain};
-use super::tensor::{COLUMNS, Split, Sums, give, per_register, take};
+use super::tensor::{COLUMNS, Split, Sums, give, take};
 
 /// Rows of a warp.
 const ROWS: usize = 16;
@@ -90,7 +90,7 @@ impl Matrix {
     }
 }
 
-/// Calls `put(number, bits)` for the elements of 1, 2 or 4 bytes of a piece of memory.
+/// Calls `put(index, bits)` for each element of `size` bytes (1, 2 or 4) of a piece of memory.
 #[inline(always)]
 fn words(piece: &[u8], size: usize, mut put: impl FnMut(usize, u32)) {
     match size {
@@ -117,7 +117,7 @@ pub(super) fn execute(
     };
     let size = |element: Element| match element {
         Element::Integer(..) => 1,
-        _ => 4 / per_register(element) as u64,
+        _ => element.bits() as u64 / 8,
     };
     let [ta, tb] = product.transposed;
     let first = if product.registers { None } else { Some(Matrix::of(descriptor(0), ta, size(product.a))?) };
@@ -174,14 +174,14 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// The rows of the first matrix that a warp has, as numbers, and how they are multiplied.
+/// A warp's rows of the first matrix, converted once for all columns of a floating-point product.
 struct Floats<'a> {
     product: GroupProduct,
     rule: Rule,
-    /// The first matrix as it lies, `k` elements a row.
+    /// The raw elements, `k` per row.
     words: &'a [[u32; MOST_K]; ROWS],
     k: usize,
-    /// The sign of products.
+    /// Whether the products are negated.
     turned: bool,
     plain: Option<Plain<ROWS, MOST_K>>,
 }
@@ -202,7 +202,7 @@ impl<'a> Floats<'a> {
 
     /// Adds the products with eight columns of the second matrix to the sums.
     fn add(&self, sums: &mut [[u32; COLUMNS]; ROWS], b: &[[u32; COLUMNS]; MOST_K]) {
-        // Of each row, whether it is done.
+        // The rows that the fast path computed.
         let done = match &self.plain {
             Some(a) => wide(Block { a, rule: self.rule, k: self.k, b, element: self.product.b, sums }),
             None => [false; ROWS],
@@ -220,7 +220,7 @@ impl<'a> Floats<'a> {
     }
 }
 
-/// A product with eight columns of the second matrix, as far as its numbers are ordinary.
+/// The fast path of a product with eight columns of the second matrix.
 struct Block<'a> {
     a: &'a Plain<ROWS, MOST_K>,
     rule: Rule,
@@ -231,7 +231,7 @@ struct Block<'a> {
 }
 
 impl Task for Block<'_> {
-    /// Of each row, whether it is done.
+    /// The rows that were computed.
     type Output = [bool; ROWS];
 
     #[inline(always)]

@@ -39,14 +39,9 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
     true
 }
 
-/// The parts of a register that hold an element each.
+/// Elements in a register; 1 also for elements of two registers.
 pub(super) fn per_register(element: Element) -> usize {
-    match element {
-        Element::Half | Element::Bfloat => 2,
-        Element::Tf32 | Element::Double => 1,
-        Element::E4m3 | Element::E5m2 => 4,
-        Element::Integer(bits, _) => 32 / usize::from(bits),
-    }
+    (32 / element.bits()).max(1)
 }
 
 /// Calls `put(row, k, register, part, lane)` for all elements of the first matrix.
@@ -62,7 +57,7 @@ fn of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usiz
     }
 }
 
-/// Calls `put(line, place, bits)` for the `per` elements of each lane of a register: lanes fill eight lines of a matrix, four lanes each.
+/// Calls `put(line, place, bits)` for the `per` elements of each lane of a register. Four lanes hold a line of the matrix, and a register eight lines.
 #[inline(always)]
 fn parts(words: &Row, per: usize, mut put: impl FnMut(usize, usize, u32)) {
     for (lane, word) in words.iter().enumerate() {
@@ -293,7 +288,7 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
     let plain = (!tensor.half && plain::takes(tensor.a) && plain::takes(tensor.b)).then(|| {
         let (mut a, mut b) = ([[0; 16]; MOST_ROWS], [[0; COLUMNS]; 16]);
-        // As `of_first` and `of_second` do, a register at a time.
+        // The same layout as `of_first` and `of_second`, one register at a time, which is faster.
         let (per, blocks) = (per_register(tensor.a), usize::from(tensor.m) / 8);
         for register in 0..blocks * usize::from(tensor.k) / (4 * per) {
             let words = lanes.row(pool, inst.src[0].row + register as u16);
@@ -338,7 +333,7 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     }
 }
 
-/// Puts the registers of eight columns in their places among the sums; those of half precision are two, each with two sums of a lane.
+/// Unpacks the accumulator registers of eight columns. Half-precision accumulators take two registers, each with two sums per lane.
 pub(super) fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MOST_ROWS]) {
     let (upper, lower) = sums.split_at_mut(MOST_ROWS / 2);
     for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
@@ -352,7 +347,7 @@ pub(super) fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MOS
     }
 }
 
-/// The registers of eight columns; the last two are nothing with sums of half precision.
+/// Packs the accumulators of eight columns into registers; half-precision accumulators leave the last two unused.
 pub(super) fn give(sums: &[[u32; COLUMNS]; MOST_ROWS], half: bool) -> [Row; 4] {
     let mut out = [[0; 32]; 4];
     let (upper, lower) = sums.split_at(MOST_ROWS / 2);
@@ -368,7 +363,7 @@ pub(super) fn give(sums: &[[u32; COLUMNS]; MOST_ROWS], half: bool) -> [Row; 4] {
     out
 }
 
-/// Two matrices that become numbers for [`plain::add`].
+/// Converts two matrices for [`plain::add`].
 struct Matrices<'a> {
     a: &'a [[u32; 16]; MOST_ROWS],
     b: &'a [[u32; COLUMNS]; 16],
@@ -384,7 +379,7 @@ impl Task for Matrices<'_> {
     }
 }
 
-/// A chunk of a product, as far as its numbers are ordinary.
+/// The fast path of one chunk of a product.
 struct Chunk<'a> {
     sums: &'a mut [[u32; COLUMNS]; MOST_ROWS],
     rule: Rule,
@@ -394,7 +389,7 @@ struct Chunk<'a> {
 }
 
 impl Task for Chunk<'_> {
-    /// Of each row, whether it is done.
+    /// The rows that were computed.
     type Output = [bool; MOST_ROWS];
 
     #[inline(always)]
@@ -506,7 +501,7 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
 mod tests {
     use super::*;
 
-    /// A dot product and an addend, as a matrix unit computes them; the quick way must agree where it computes them, too, which is told.
+    /// A dot product with an addend. Also computes it by the fast path where that is possible, checks that both agree, and returns whether it was.
     fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> (u32, bool) {
         let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
         let (mut words, mut others) = ([[0; 16]; 1], [[0; COLUMNS]; 16]);

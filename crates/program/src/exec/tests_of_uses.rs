@@ -1,4 +1,4 @@
-//! What instructions read and write, as `values` says it, against what the executor does with them.
+//! Tests the registers and predicates that `values` lists for each instruction against the executor.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::super::values::uses;
 use super::lanes::{Lanes, Row};
 use super::{convert, cross, float, integer, tensor};
 
-/// Executes an instruction that has to do with registers alone; false where it is none.
+/// Executes an instruction that only uses registers; returns false for any other.
 fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row]) -> bool {
     let mut buffers = [[0; 32]; 3];
     match inst.group {
@@ -24,12 +24,12 @@ fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row]) -> bool {
     }
 }
 
-/// Registers and predicates of random contents, but for rows that always are zero; those for which `keep` holds stay as they are in `base`.
+/// Random registers and predicates. Those for which `keep` or `predicates` holds keep their value of `base`, and zero rows stay zero.
 fn random(rows: Rows, random: &mut Rng, base: Option<&Lanes>, keep: impl Fn(u16) -> bool, predicates: impl Fn(u8) -> bool) -> Lanes {
     let mut lanes = base.cloned().unwrap_or_else(|| Lanes::new(rows));
     for row in (0..rows.count() as u16).filter(|row| *row < rows.zero() || *row >= rows.first_uniform()).filter(|row| !keep(*row)) {
         let uniform = random.next_u64() as u32;
-        // Now and then numbers that are neither very large nor very small.
+        // Half of the numbers are of moderate size.
         let word = |random: &mut Rng| {
             let bits = random.next_u64() as u32;
             if bits & 0x100 != 0 { bits & 0x80ff_ffff | 0x3f00_0000 } else { bits }

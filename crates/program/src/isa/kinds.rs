@@ -99,6 +99,19 @@ pub(in super::super) enum Element {
     Integer(u8, bool),
 }
 
+impl Element {
+    /// Bits of an element in registers.
+    pub(in super::super) fn bits(self) -> usize {
+        match self {
+            Self::Double => 64,
+            Self::Tf32 => 32,
+            Self::Half | Self::Bfloat => 16,
+            Self::E4m3 | Self::E5m2 => 8,
+            Self::Integer(bits, _) => usize::from(bits),
+        }
+    }
+}
+
 /// How an architecture's matrix unit adds products of floating point.
 ///
 /// The rule and its figures are those of MMA-Sim (arXiv 2511.10909), whose results are the hardware's bits: the products of a chunk and

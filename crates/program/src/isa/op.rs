@@ -390,7 +390,7 @@ impl Op {
         }
     }
 
-    /// Whether it is a product of matrices.
+    /// Whether it is a matrix product.
     pub(in super::super) fn is_product(self) -> bool {
         matches!(self, Self::Tensor(_) | Self::Quad { .. } | Self::GroupProduct(_))
     }

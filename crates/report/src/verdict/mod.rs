@@ -163,8 +163,7 @@ fn uses(get: &dyn Fn(&str) -> f64, rows: f64, cycles: f64, roofs: &Roofs) -> Vec
     all.into_iter().map(|(name, busy)| Use { name: name.to_owned(), share: share(busy) }).collect()
 }
 
-/// Floating-point work against its roofs: that of matrix units for a kernel that multiplies matrices with units whose rate is known, else that of
-/// single precision.
+/// The roofline of a kernel: with the peak of the matrix units if the kernel uses them and their rate is known, else with that of single precision.
 fn roofline(get: &dyn Fn(&str) -> f64, cycles: f64, roofs: &Roofs) -> Option<Roofline> {
     let operations = get("flops");
     let bytes = (get("dram_reads") + get("dram_writes")) * 32.0;

@@ -85,10 +85,10 @@ pub struct Filling {
 pub struct Roofline {
     /// Floating-point operations.
     pub operations: u64,
-    /// The units whose peak is meant: `FP32`, or `tensor`.
+    /// The units of the peak: `FP32` or `tensor`.
     pub units: String,
-    /// Operations per core cycle as a share of fused multiply-adds in single precision on all lanes, or of products of 16-bit elements by the matrix
-    /// units of Hopper; above 1 where units of other types do more.
+    /// Operations per core cycle as a share of the peak: single-precision multiply-adds on all lanes, or products of 16-bit elements by Hopper's matrix
+    /// units. Above 1 if other units do more.
     pub of_peak: f64,
     /// Operations per byte of DRAM; absent where nothing was moved.
     pub per_byte: Option<f64>,

@@ -27,7 +27,7 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     }
     let peaks = |roofs: &[String]| format!("    % of peak {}", roofs.join(", "));
     if peaks(&roofs).chars().count() > COLUMNS {
-        // What is not used at all is of the least interest.
+        // Unused resources are left out if the line is too long.
         roofs.retain(|one| !one.ends_with(" 0"));
     }
     let launch = &verdict.launch;

@@ -17,7 +17,7 @@ impl Classified {
         self.run.classes() == published_classes(&self.members)
     }
 
-    /// The row of the table.
+    /// Its row of the table.
     pub(super) fn cells(&self) -> Vec<String> {
         let numbers = |name| self.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(" and ");
         vec![
@@ -59,7 +59,7 @@ pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Member
     thresholds.filter_map(misses).reduce(f64::min)
 }
 
-/// The row of the table of a pair, by its applications, simulated again.
+/// Simulates a pair of applications again; returns its row of the table.
 #[cfg(test)]
 pub(super) fn row_again(pair: &str) -> String {
     use warpshard_lab::Task;

@@ -106,7 +106,7 @@ fn the_page_has_the_cycles_that_the_program_takes_now() {
     assert!(page.contains(&sentence), "papers/src/kernel_mgmt/kernel-mgmt.md is stale, run the study again: {sentence}");
 }
 
-/// The row of `kernels.csv` of a kernel alone with every number of CTAs per SM, simulated again.
+/// Simulates a kernel alone with each number of CTAs per SM; returns its row of `kernels.csv`.
 fn row_again(cells: &[&str]) -> String {
     let member = kernel(cells[0]);
     let request = Request::default();

@@ -165,7 +165,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// What the four runs of a row on a machine say.
+    /// Evaluates the four runs of a row on a machine.
     fn of(row: &Row, taken: &[Taken], machine: &Machine) -> Self {
         let scale = published().own.parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
         // Bursts per core cycle that all channels move together.
@@ -213,7 +213,7 @@ fn runs_of<'a>(row: &Row, set: &'a [(String, String)]) -> [Pair<'a>; 4] {
     .map(|(loops, words, sharing)| Pair { loops, words, sharing, set })
 }
 
-/// The row of the table whose pair is called `name`, simulated again.
+/// Simulates the pair `name` again; returns its row of the table.
 #[cfg(test)]
 pub(crate) fn row_again(name: &str) -> String {
     let named = |row: &&Row| format!("add {} + stream {}", row.loops, row.words) == name;

@@ -265,7 +265,7 @@ fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// The row of `runs.csv` of a kernel under a value of `gpu.sm.order`, simulated again.
+/// Simulates a kernel with a value of `gpu.sm.order`; returns its row of `runs.csv`.
 #[cfg(test)]
 pub(crate) fn row_again(kernel: &str, order: &str) -> String {
     use warpshard_lab::Task;
