@@ -131,11 +131,7 @@ fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
         series: vec![Series { name: args.pattern.name().into(), points: latency.collect() }],
     };
     let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());
-    let files = [
-        ResultFile::new("table.csv", csv::table(&header, &rows)),
-        ResultFile::new("latency.svg", plot.svg().map_err(drawn)?),
-        ResultFile::new("latency.png", plot.png().map_err(drawn)?),
-    ];
+    let files = [ResultFile::new("table.csv", csv::table(&header, &rows)), ResultFile::new("latency.svg", plot.svg().map_err(drawn)?)];
     let name = format!("results/dram-{}-{}", args.standard.name, args.pattern.name());
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
     let destination = Destination::folder(&folder, false)?;

@@ -130,11 +130,7 @@ fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
         series: vec![Series { name: args.pattern.clone(), points }],
     };
     let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());
-    let files = [
-        ResultFile::new("sweep.csv", table.clone()),
-        ResultFile::new("latency-load.svg", plot.svg().map_err(drawn)?),
-        ResultFile::new("latency-load.png", plot.png().map_err(drawn)?),
-    ];
+    let files = [ResultFile::new("sweep.csv", table.clone()), ResultFile::new("latency-load.svg", plot.svg().map_err(drawn)?)];
     output::print(&table)?;
     let folder = destination.write(&files)?;
     output::print(&format!("\nResults in {}\n", folder.display()))?;

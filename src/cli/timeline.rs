@@ -46,16 +46,14 @@ pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     output::print_styled(&report).map(|()| Exit::Ok)
 }
 
-/// Writes a picture as SVG and PNG; returns the path of the former.
+/// Writes a picture and returns its path.
 fn draw(folder: &Path, name: &str, picture: &Strips) -> Result<String, Failure> {
     let failure = |error: String| Failure::new(Exit::Output, error);
     let svg = picture.svg().map_err(|error| failure(error.to_string()))?;
-    let png = picture.png().map_err(|error| failure(error.to_string()))?;
-    for (ending, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
-        let file = format!("{name}.{ending}");
-        write(folder, &file, bytes).map_err(|error| failure(format!("cannot write {}: {error}", folder.join(&file).display())))?;
-    }
-    Ok(printable(&folder.join(format!("{name}.svg")).display().to_string()).into_owned())
+    let file = format!("{name}.svg");
+    let path = folder.join(&file);
+    write(folder, &file, svg.as_bytes()).map_err(|error| failure(format!("cannot write {}: {error}", path.display())))?;
+    Ok(printable(&path.display().to_string()).into_owned())
 }
 
 /// Writes a file under a temporary name first.

@@ -476,22 +476,6 @@ fn a_disk_without_any_room_at_the_end_still_gives_the_report() {
     assert_eq!(names(&out).iter().filter(|name| name.contains("partial") || name.contains("lock")).count(), 0);
 }
 
-#[cfg(unix)]
-#[test]
-fn a_plot_that_cannot_be_drawn_costs_no_other_result() {
-    let folder = scratch();
-    let out = folder.path().join("out");
-    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--set", "energy.set=volta-12nm"];
-    let run = [&run[..], &["--interval", "100", "--out", out.to_str().unwrap()]].concat();
-    let output = command(&run).env("TMPDIR", folder.path().join("full")).output().unwrap();
-    assert_eq!(code(&output), 6, "{}", stderr(&output));
-    assert!(stderr(&output).contains("all other results were written"), "{}", stderr(&output));
-    assert!(stdout(&output).contains("Results in"), "{}", stdout(&output));
-    for name in ["stats.json", "power.csv", "energy.csv", "summary.txt"] {
-        assert!(!read(&out, name).is_empty(), "{name}");
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_report_that_cannot_be_printed_is_an_error_but_the_results_are_there() {
@@ -562,7 +546,7 @@ fn the_dram_rig_prints_its_figures_and_writes_sweeps() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let table = std::fs::read_to_string(out.join("table.csv")).unwrap();
     assert!(table.starts_with("load,achieved_frac_of_peak,") && table.lines().count() > 10, "{table}");
-    assert!(out.join("latency.svg").is_file() && out.join("latency.png").is_file());
+    assert!(out.join("latency.svg").is_file());
 }
 
 #[test]

@@ -48,8 +48,8 @@ pub struct StudyOutput {
     notes: Vec<String>,
     scatter: Option<Plot>,
     tables: Vec<Table>,
-    plots: Vec<(PlotNames, Plot)>,
-    bars: Vec<(PlotNames, Bars)>,
+    plots: Vec<(&'static str, Plot)>,
+    bars: Vec<(&'static str, Bars)>,
     compared: (Vec<String>, Vec<Vec<String>>),
     /// Published values that are graded, and those that hold.
     graded: (u32, u32),
@@ -73,9 +73,6 @@ fn cleaned(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
 pub fn build() -> String {
     format!("{} {}", warpshard_build::VERSION, warpshard_build::commit())
 }
-
-/// The files of a plot, SVG and PNG.
-pub type PlotNames = [&'static str; 2];
 
 impl StudyOutput {
     /// An empty result.
@@ -128,14 +125,14 @@ impl StudyOutput {
         self.tables.iter().filter_map(|table| table.title.as_deref().map(|title| (title, table)))
     }
 
-    /// Adds a plot with files of its own.
-    pub fn plot(&mut self, names: PlotNames, plot: Plot) {
-        self.plots.push((names, plot));
+    /// Adds a plot with a file (SVG) of its own.
+    pub fn plot(&mut self, name: &'static str, plot: Plot) {
+        self.plots.push((name, plot));
     }
 
-    /// Adds a bar chart with files of its own.
-    pub fn bars(&mut self, names: PlotNames, bars: Bars) {
-        self.bars.push((names, bars));
+    /// Adds a bar chart with a file (SVG) of its own.
+    pub fn bars(&mut self, name: &'static str, bars: Bars) {
+        self.bars.push((name, bars));
     }
 
     /// Adds a row to the comparison with published figures, whose columns are the same in every row.
@@ -232,19 +229,16 @@ impl StudyOutput {
         ];
         if let Some(plot) = &self.scatter {
             files.push(ResultFile::new("scatter.svg", plot.svg()?));
-            files.push(ResultFile::new("scatter.png", plot.png()?));
         }
         files.extend(self.tables.iter().map(|table| {
             let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
             ResultFile::new(table.file, csv::table(&header, &table.rows))
         }));
-        for ([svg, png], plot) in &self.plots {
-            files.push(ResultFile::new(*svg, plot.svg()?));
-            files.push(ResultFile::new(*png, plot.png()?));
+        for (name, plot) in &self.plots {
+            files.push(ResultFile::new(*name, plot.svg()?));
         }
-        for ([svg, png], bars) in &self.bars {
-            files.push(ResultFile::new(*svg, bars.svg()?));
-            files.push(ResultFile::new(*png, bars.png()?));
+        for (name, bars) in &self.bars {
+            files.push(ResultFile::new(*name, bars.svg()?));
         }
         if !self.compared.1.is_empty() {
             let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();

@@ -60,7 +60,7 @@ pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
     files
 }
 
-/// The plot of the power over time, in two forms; none without an interval series.
+/// The plot of the power over time; none without an interval series.
 ///
 /// # Errors
 /// When it cannot be drawn.
@@ -70,7 +70,7 @@ pub fn pictures(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, 
         return Ok(Vec::new());
     }
     let plot = over_time(facts, &energy, model, &outcome.intervals);
-    Ok(vec![ResultFile::new("power.svg", plot.svg()?), ResultFile::new("power.png", plot.png()?)])
+    Ok(vec![ResultFile::new("power.svg", plot.svg()?)])
 }
 
 fn components(energy: &Breakdown) -> String {
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(column(&text).len(), 2);
         assert!(file("power.svg").contains("watts"));
         let names: Vec<_> = files(&facts(), &sample::outcome()).into_iter().map(|file| file.name).collect();
-        assert_eq!(names, ["energy.csv", "power.csv", "power.svg", "power.png"]);
+        assert_eq!(names, ["energy.csv", "power.csv", "power.svg"]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Eq for ResultFile {}
 /// overwritten unless forced.
 const MANIFEST: &str = ".warpshard-files";
 
-/// What `warpshard timeline` and `warpshard report` add to a result later.
+/// What `warpshard timeline` and `warpshard report` add to a result later; version 0.1 wrote bitmaps, too.
 const ADDED_LATER: [&str; 5] = ["timeline.svg", "timeline.png", "owners.svg", "owners.png", "report.html"];
 
 /// The file whose presence says that a result is complete.

@@ -1,4 +1,4 @@
-//! The common part of all charts: size, built-in font, and rendering to SVG and PNG.
+//! The common part of all charts: size, built-in font, and rendering to SVG.
 //!
 //! Text is measured and drawn with a built-in font, so that the same data gives the same bytes on every host.
 
@@ -43,7 +43,7 @@ pub enum PictureError {
     },
 }
 
-/// Something that can be drawn on any of the library's surfaces.
+/// Something that can be drawn on a surface of the library.
 pub trait Picture {
     /// The title, which errors also contain.
     fn title(&self) -> &str;
@@ -74,18 +74,6 @@ pub trait Picture {
         self.draw(&SVGBackend::with_string(&mut text, self.size()).into_drawing_area())?;
         // Labels contain names from input, and XML allows no control characters.
         Ok(printable_lines(&text, &[]).into_owned())
-    }
-
-    /// The picture as the bytes of a PNG file.
-    ///
-    /// # Errors
-    /// As [`Picture::draw`], and when no temporary file can be written.
-    fn png(&self) -> Result<Vec<u8>, PictureError> {
-        register_fonts().map_err(|reason| self.failure(&reason))?;
-        // The library encodes only into files, and chooses the format by the name of the file.
-        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
-        self.draw(&BitMapBackend::new(file.path(), self.size()).into_drawing_area())?;
-        std::fs::read(file.path()).map_err(|e| self.failure(&e))
     }
 }
 

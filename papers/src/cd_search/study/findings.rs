@@ -278,7 +278,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     mixed.sort_by(|a, b| a.1.total_cmp(&b.1));
     if !mixed.is_empty() {
         output.bars(
-            ["stp.svg", "stp.png"],
+            "stp.svg",
             Bars {
                 title: "Mixed groups: STP of CD-search over the even partition".into(),
                 y: "%".into(),

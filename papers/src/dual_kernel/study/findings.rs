@@ -115,8 +115,8 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
         output.note("published values are compared with the configurations `base` and `in-turn` alone".into());
     }
     for (file, title, of) in [
-        (["violations.svg", "violations.png"], "Preemptions above the bound", Figures::violation_rate as fn(&Figures) -> Option<f64>),
-        (["overhead.svg", "overhead.png"], "Overhead over flushing", Figures::overhead_rate),
+        ("violations.svg", "Preemptions above the bound", Figures::violation_rate as fn(&Figures) -> Option<f64>),
+        ("overhead.svg", "Overhead over flushing", Figures::overhead_rate),
     ] {
         let schemes = [Scheme::Chimera, Scheme::Dual, Scheme::Oracle];
         let group = |bound: &u32| BarGroup {

@@ -1,34 +1,33 @@
 //! The plots: what limits of warps do, and what partitioning does.
 
 use warpshard_report::plot::{Form, Plot, Series};
-use warpshard_lab::output::PlotNames;
 
 use super::partitions::{mean_relative, whole};
 use super::results::Results;
 use super::setup::{Cpus, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup, Split};
 
 /// The plots with their files.
-pub(super) fn plots(results: &Results) -> Vec<(PlotNames, Plot)> {
+pub(super) fn plots(results: &Results) -> Vec<(&'static str, Plot)> {
     vec![
-        (["warps-cpu.svg", "warps-cpu.png"], warps_cpu(results)),
+        ("warps-cpu.svg", warps_cpu(results)),
         (
-            ["warps-gpu.svg", "warps-gpu.png"],
+            "warps-gpu.svg",
             sweep("GPU under a limit of warps, with CPU mix H2", "GPU IPC over that with 48 warps", &|kernel, warps| {
                 results.gpu_under_limit(kernel, HEAVY, warps)
             }),
         ),
         (
-            ["warps-stalls.svg", "warps-stalls.png"],
+            "warps-stalls.svg",
             sweep("controllers that are full, with CPU mix H2", "stall_mc [controllers]", &|kernel, warps| {
                 results.get(&Setup { warps, ..Setup::together(kernel, HEAVY) }).stall_mc
             }),
         ),
         (
-            ["controllers.svg", "controllers.png"],
+            "controllers.svg",
             splits(results, "controllers for CPU cores alone, of 8 (0: all shared)", 7, Split::controllers),
         ),
         (
-            ["network.svg", "network.png"],
+            "network.svg",
             splits(results, "virtual channels and quarters of the width for CPU cores (0: all shared)", 3, Split::network),
         ),
     ]

@@ -136,7 +136,7 @@ fn the_report_has_a_row_per_run_a_graded_comparison_and_plots() {
     assert_eq!(output.compared().1.len(), directions().values.len());
     let files = output.files().unwrap();
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    for name in ["table.csv", "runs.csv", "warps-cpu.svg", "warps-cpu.png", "warps-stalls.svg", "controllers.png", "network.svg"] {
+    for name in ["table.csv", "runs.csv", "warps-cpu.svg", "warps-stalls.svg", "controllers.svg", "network.svg"] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
     let runs = files.iter().find(|file| file.name == "runs.csv").unwrap();

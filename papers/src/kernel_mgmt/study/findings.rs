@@ -347,7 +347,7 @@ fn bars(output: &mut StudyOutput, results: &Results) {
         [&group.first, &group.dynamic, &group.bypassing, &group.smart_even].map(|run| group.gain(run)).into_iter().chain([smc]).collect()
     };
     output.bars(
-        ["speedup.svg", "speedup.png"],
+        "speedup.svg",
         Bars {
             title: "Speedup over LeftOver".into(),
             y: "%".into(),

@@ -13,7 +13,7 @@ use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::job::{Job, Run};
-use warpshard_lab::output::{PlotNames, StudyOutput};
+use warpshard_lab::output::StudyOutput;
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{mean, percent_over};
 use warpshard_lab::verdict::{Aggregate, Ended, Headline, Verdict};
@@ -279,7 +279,7 @@ fn cores(kernel: &Kernel, published: CoreType, found: &[(Job, Run)]) -> Result<C
 fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
     for (column, optima, by_class) in PICTURES {
         let of = || sweeps.iter().filter(move |sweep| sweep.column == column);
-        for (class, names) in Class::ALL.into_iter().zip(by_class) {
+        for (class, name) in Class::ALL.into_iter().zip(by_class) {
             let relative = |sweep: &Sweep| {
                 let rates = sweep.rates();
                 let best = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -289,7 +289,7 @@ fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
             let series: Vec<Series> = series.map(|sweep| Series { name: sweep.kernel.name.clone(), points: relative(sweep) }).collect();
             if !series.is_empty() {
                 let title = format!("Kernels published as {} ({column})", class.name());
-                output.plot(names, Plot { title, x: "CTAs per core".into(), y: "IPC over the best".into(), form: Form::Lines, series });
+                output.plot(name, Plot { title, x: "CTAs per core".into(), y: "IPC over the best".into(), form: Form::Lines, series });
             }
         }
         let best = |sweep: &Sweep| optimum(&sweep.rates(), library().own.parameters.step);
@@ -306,16 +306,16 @@ fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
 }
 
 /// The plot files of a machine: that of the optima, and one per published class.
-const PICTURES: [(&str, PlotNames, [PlotNames; 3]); 2] = [
+const PICTURES: [(&str, &str, [&str; 3]); 2] = [
     (
         "M2090",
-        ["optima-m2090.svg", "optima-m2090.png"],
-        [["m2090-c-strong.svg", "m2090-c-strong.png"], ["m2090-c-weak.svg", "m2090-c-weak.png"], ["m2090-mem.svg", "m2090-mem.png"]],
+        "optima-m2090.svg",
+        ["m2090-c-strong.svg", "m2090-c-weak.svg", "m2090-mem.svg"],
     ),
     (
         "K20X",
-        ["optima-k20x.svg", "optima-k20x.png"],
-        [["k20x-c-strong.svg", "k20x-c-strong.png"], ["k20x-c-weak.svg", "k20x-c-weak.png"], ["k20x-mem.svg", "k20x-mem.png"]],
+        "optima-k20x.svg",
+        ["k20x-c-strong.svg", "k20x-c-weak.svg", "k20x-mem.svg"],
     ),
 ];
 
@@ -341,7 +341,7 @@ mod tests {
         };
         let one = files(1);
         let names: Vec<&str> = one.iter().map(|file| file.name.as_str()).collect();
-        assert!(["table.csv", "index.html", "optima-m2090.png", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(["table.csv", "index.html", "optima-m2090.svg", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
         assert!(one == files(2));
     }
 

@@ -277,7 +277,7 @@ fn show(output: &mut StudyOutput, rows: &[Row], measured: &[Measured]) {
     let group =
         |(row, ours): (&Row, &f64)| Group { name: format!("{}+{}", row.loops, row.words), values: vec![*ours, row.efficiency()] };
     output.bars(
-        ["efficiency.svg", "efficiency.png"],
+        "efficiency.svg",
         Bars {
             title: "Efficiency of interleaving (loops + words)".into(),
             y: "efficiency".into(),

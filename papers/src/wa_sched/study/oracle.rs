@@ -66,7 +66,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut series = vec![Series { name: "IPC".into(), points: line(&rates) }];
     series.extend(of_candidate.map(|rates| Series { name: with, points: line(&rates.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()) }));
     let (title, x, y) = (output.title.clone(), "most CTAs per SM".into(), "IPC, warp instructions".into());
-    output.plot(["sweep.svg", "sweep.png"], Plot { title, x, y, form: Form::Lines, series });
+    output.plot("sweep.svg", Plot { title, x, y, form: Form::Lines, series });
     Ok(output)
 }
 

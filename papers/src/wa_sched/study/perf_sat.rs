@@ -401,7 +401,7 @@ fn figures(output: &mut StudyOutput, points: &[Point]) {
 /// Counts in the manner of Figure 4.5.
 fn bars(output: &mut StudyOutput, points: &[Point]) {
     let machines = &library().own.machines;
-    for (machine, names) in [(&machines.m2090, ["m2090.svg", "m2090.png"]), (&machines.k20x, ["k20x.svg", "k20x.png"])] {
+    for (machine, names) in [(&machines.m2090, "m2090.svg"), (&machines.k20x, "k20x.svg")] {
         let group = |point: &Point| Group {
             name: point.kernel.clone(),
             values: vec![f64::from(point.most), f64::from(point.optimum), point.detected],

@@ -347,7 +347,7 @@ fn table_of_runs(output: &mut StudyOutput, points: &[Point]) {
 
 /// Speed-ups over round robin in the manner of Figure 3.7.
 fn bars(output: &mut StudyOutput, points: &[Point], machine: &str) {
-    for (level, names) in [(Level::Single, ["single.svg", "single.png"]), (Level::TwoLevel, ["two-level.svg", "two-level.png"])] {
+    for (level, names) in [(Level::Single, "single.svg"), (Level::TwoLevel, "two-level.svg")] {
         let others = &level.orders()[1..];
         let groups = points.iter().filter(|point| point.level == level).map(|point| Group {
             name: point.kernel.clone(),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use warpshard_lab::error::TaskError;
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::job::Job;
-use warpshard_lab::output::{PlotNames, StudyOutput};
+use warpshard_lab::output::StudyOutput;
 
 use super::{Grid, Thesis, library};
 
@@ -25,10 +25,10 @@ pub(super) struct Parameters {
 }
 
 /// The plots of the first two orders, by kernel.
-const PLOTS: [(&str, [PlotNames; 2]); 3] = [
-    ("lud", [["tail-lud-rr.svg", "tail-lud-rr.png"], ["tail-lud-oldest.svg", "tail-lud-oldest.png"]]),
-    ("km", [["tail-km-rr.svg", "tail-km-rr.png"], ["tail-km-oldest.svg", "tail-km-oldest.png"]]),
-    ("bp_k1", [["tail-bp_k1-rr.svg", "tail-bp_k1-rr.png"], ["tail-bp_k1-oldest.svg", "tail-bp_k1-oldest.png"]]),
+const PLOTS: [(&str, [&str; 2]); 3] = [
+    ("lud", ["tail-lud-rr.svg", "tail-lud-oldest.svg"]),
+    ("km", ["tail-km-rr.svg", "tail-km-oldest.svg"]),
+    ("bp_k1", ["tail-bp_k1-rr.svg", "tail-bp_k1-oldest.svg"]),
 ];
 /// Points of a line of a plot.
 const POINTS: usize = 200;
@@ -85,10 +85,10 @@ pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &P
             output.figure(&format!("{name}, {order}: time with fewer than {full} warps on core 0, %"), run.below(full));
             output.figure(&format!("{name}, {order}: warps missing on average, %"), run.missing(full));
             let points = run.points((cycles as f64 * shown / waves) as usize / *period as usize, *period);
-            if let Some(names) = plots.get(i).filter(|_| !points.is_empty()) {
+            if let Some(name) = plots.get(i).filter(|_| !points.is_empty()) {
                 let title = format!("Intra-block tail effect: {name}, {order}, core 0 ({machine})");
                 let (x, y) = ("core cycles since the core was full".into(), "resident warps".into());
-                output.plot(*names, Plot { title, x, y, form: Form::Lines, series: vec![Series { name: order.clone(), points }] });
+                output.plot(name, Plot { title, x, y, form: Form::Lines, series: vec![Series { name: order.clone(), points }] });
             }
         }
     }

@@ -3,7 +3,6 @@
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::output::StudyOutput;
-use warpshard_lab::output::PlotNames;
 use warpshard_lab::statistics::{harmonic_mean, mean};
 
 use super::pairs::{Pair, kinds};
@@ -22,19 +21,19 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     let ran = |schemes: &[Scheme]| schemes.iter().all(|scheme| results.schemes.contains(scheme));
     if ran(&SHOWN) {
         let gain = |pair: &Pair, scheme| results.gain(System::Base, pair, scheme);
-        add_bars(results, output, ["gpu.svg", "gpu.png"], "GPU performance", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+        add_bars(results, output, "gpu.svg", "GPU performance", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
             Some(gain(pair, scheme).gpu)
         });
-        add_bars(results, output, ["cpu.svg", "cpu.png"], "CPU weighted speed-up", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+        add_bars(results, output, "cpu.svg", "CPU weighted speed-up", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
             Some(gain(pair, scheme).cpu)
         });
-        output.plot(["oss.svg", "oss.png"], oss(results));
+        output.plot("oss.svg", oss(results));
     }
     if ran(&MANAGED) {
         add_bars(
             results,
             output,
-            ["active-warps.svg", "active-warps.png"],
+            "active-warps.svg",
             "Active warps",
             "warps per SM",
             &MANAGED,
@@ -48,25 +47,25 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
         add_bars(
             results,
             output,
-            ["stall-mc.svg", "stall-mc.png"],
+            "stall-mc.svg",
             "stall_mc per cycle",
             "over 48 warps",
             &MANAGED,
             Some(1.0),
             &|pair, scheme| over(pair, scheme, negligible(), &|run| run.per_cycle(Total::StallMc)),
         );
-        let names = ["stall-gpu.svg", "stall-gpu.png"];
-        add_bars(results, output, names, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
+        let name = "stall-gpu.svg";
+        add_bars(results, output, name, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
             over(pair, scheme, 0.0, &|run| run.stall_gpu_per_instruction())
         });
-        output.plot(["over-time.svg", "over-time.png"], over_time(results));
+        output.plot("over-time.svg", over_time(results));
     }
     let fixed: Vec<Scheme> = LIMITS.iter().take(3).copied().map(Scheme::Static).chain([Scheme::CmBal(1)]).collect();
     if ran(&fixed) {
         add_bars(
             results,
             output,
-            ["static.svg", "static.png"],
+            "static.svg",
             "GPU performance: fixed limits",
             "over 48 warps",
             &fixed,
@@ -81,7 +80,7 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
 fn add_bars(
     results: &Results,
     output: &mut StudyOutput,
-    names: PlotNames,
+    name: &'static str,
     title: &str,
     y: &str,
     schemes: &[Scheme],
@@ -99,7 +98,7 @@ fn add_bars(
     let of_kinds = kinds().filter_map(|kind| group(kind.to_string(), results.pairs_of(|other| other == kind)));
     let groups = of_kinds.chain(group("all".into(), results.all())).collect();
     let series = schemes.iter().map(ToString::to_string).collect();
-    output.bars(names, Bars { title: format!("{title} (GPU type-CPU type)"), y: y.into(), series, groups, line });
+    output.bars(name, Bars { title: format!("{title} (GPU type-CPU type)"), y: y.into(), series, groups, line });
 }
 
 fn oss(results: &Results) -> Plot {

@@ -152,7 +152,7 @@ fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
     assert_eq!(output.column("workload").map(|column| column.len()), Some(9));
     assert_eq!(output.figure_named("published values that hold"), Some(concurrency().values.len() as f64));
     let names: Vec<String> = output.files().unwrap().into_iter().map(|file| file.name.to_string()).collect();
-    for name in ["table.csv", "gpu.csv", "pairs.csv", "systems.csv", "runs.csv", "comparison.csv", "oss.png", "over-time.svg", "index.html"]
+    for name in ["table.csv", "gpu.csv", "pairs.csv", "systems.csv", "runs.csv", "comparison.csv", "oss.svg", "over-time.svg", "index.html"]
     {
         assert!(names.iter().any(|other| other == name), "{name} is not in {names:?}");
     }

@@ -3,7 +3,7 @@
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_lab::job::Row;
-use warpshard_lab::output::{PlotNames, StudyOutput};
+use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::Value;
 use warpshard_lab::statistics::mean;
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
@@ -14,9 +14,9 @@ use super::point::{Point, Relative};
 use super::published::{Of, Quantity, Scheme, published};
 
 /// The kernels of Figures 4.9 and 4.10, with their plots of latencies and of power.
-const CASES: [(&str, PlotNames, PlotNames); 2] = [
-    ("pathfinder", ["amat-pathfinder.svg", "amat-pathfinder.png"], ["power-pathfinder.svg", "power-pathfinder.png"]),
-    ("bp_k2", ["amat-bp_k2.svg", "amat-bp_k2.png"], ["power-bp_k2.svg", "power-bp_k2.png"]),
+const CASES: [(&str, &str, &str); 2] = [
+    ("pathfinder", "amat-pathfinder.svg", "power-pathfinder.svg"),
+    ("bp_k2", "amat-bp_k2.svg", "power-bp_k2.svg"),
 ];
 
 /// Fills the output.
@@ -222,7 +222,7 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
         .collect();
     if !shown.is_empty() {
         let [title, x, y] = ["IPC against the number of cores (fermi32)", "cores at work", "warp instructions per cycle"].map(String::from);
-        output.plot(["ipc.svg", "ipc.png"], Plot { title, x, y, form: Form::Lines, series: shown });
+        output.plot("ipc.svg", Plot { title, x, y, form: Form::Lines, series: shown });
     }
     for (name, amat, power) in CASES {
         let Some(point) = points.iter().find(|point| point.entry.name == name) else { continue };
@@ -271,28 +271,28 @@ fn detections(output: &mut StudyOutput, points: &[Point]) {
         }
     }
     output.table("samples.csv", &["kernel", "scheme", "sample", "cores", "ipc", "steady ipc"], table);
-    let mut chart = |names: PlotNames, title: &str, y: &str, series: &[&str], line: Option<f64>, values: &dyn Fn(&Point) -> Vec<f64>| {
+    let mut chart = |name: &'static str, title: &str, y: &str, series: &[&str], line: Option<f64>, values: &dyn Fn(&Point) -> Vec<f64>| {
         let groups = points.iter().map(|point| Group { name: point.entry.name.clone(), values: values(point) }).collect();
         let series = series.iter().map(|name| (*name).to_owned()).collect();
-        output.bars(names, Bars { title: title.into(), y: y.into(), series, groups, line });
+        output.bars(name, Bars { title: title.into(), y: y.into(), series, groups, line });
     };
-    chart(["cores.svg", "cores.png"], "Cores that are found", "cores", &["oracle", "Seq-Det", "ONAC"], None, &|point| {
+    chart("cores.svg", "Cores that are found", "cores", &["oracle", "Seq-Det", "ONAC"], None, &|point| {
         [point.curve.enough, point.ends_with(Scheme::SeqDet), point.ends_with(Scheme::Onac)].map(f64::from).into()
     });
     let oracle = |point: &Point| 100.0 * point.curve.share(point.curve.enough).unwrap_or(0.0);
     let (y, series) = ("% of all cores", ["oracle", "Seq-Det", "ONAC"]);
-    chart(["performance.svg", "performance.png"], "Performance", y, &series, Some(100.0), &|point| {
+    chart("performance.svg", "Performance", y, &series, Some(100.0), &|point| {
         vec![oracle(point), point.performance(Scheme::SeqDet), point.performance(Scheme::Onac)]
     });
     let energy = |point: &Point| 100.0 * point.curve.at(point.curve.enough).map_or(1.0, |row| point.energy(row));
-    chart(["energy.svg", "energy.png"], "Energy", y, &series, Some(100.0), &|point| {
+    chart("energy.svg", "Energy", y, &series, Some(100.0), &|point| {
         vec![energy(point), 100.0 - point.saved(Scheme::SeqDet), 100.0 - point.saved(Scheme::Onac)]
     });
     let power = |point: &Point, scheme| (100.0 - point.saved(scheme)) * point.performance(scheme) / 100.0;
-    chart(["power.svg", "power.png"], "Average power", y, &series, Some(100.0), &|point| {
+    chart("power.svg", "Average power", y, &series, Some(100.0), &|point| {
         vec![energy(point) * oracle(point) / 100.0, power(point, Scheme::SeqDet), power(point, Scheme::Onac)]
     });
-    chart(["detection.svg", "detection.png"], "Time of detection", "% of the run", &["Seq-Det", "ONAC"], None, &|point| {
+    chart("detection.svg", "Time of detection", "% of the run", &["Seq-Det", "ONAC"], None, &|point| {
         vec![point.by(Scheme::SeqDet).share(), point.by(Scheme::Onac).share()]
     });
 }
