@@ -14,6 +14,7 @@ mod error;
 mod facts;
 mod folder;
 pub mod frame;
+pub mod heat;
 pub mod html;
 pub mod json;
 mod lock;

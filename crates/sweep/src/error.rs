@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use warpshard_report::FolderError;
 use warpshard_report::frame::NoParquet;
+use warpshard_report::picture::PictureError;
 use warpshard_run::Exit;
 
 use super::plan::PlanError;
@@ -33,6 +34,9 @@ pub enum SweepError {
         /// Why.
         source: std::io::Error,
     },
+    /// The picture cannot be drawn; the table was written.
+    #[error("{0}; sweep.csv was written")]
+    Picture(#[from] PictureError),
     /// This build has no Parquet.
     #[error("--parquet: {0}")]
     Parquet(#[from] NoParquet),
@@ -44,7 +48,7 @@ impl SweepError {
         match self {
             Self::Plan(_) => Exit::Config,
             Self::Runs { exit, .. } => *exit,
-            Self::Store(_) | Self::File { .. } => Exit::Output,
+            Self::Store(_) | Self::File { .. } | Self::Picture(_) => Exit::Output,
             Self::Parquet(_) => Exit::Usage,
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod execute;
 mod expand;
 mod memory;
+mod picture;
 mod plan;
 mod planned;
 mod prepare;

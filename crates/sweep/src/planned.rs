@@ -13,6 +13,7 @@ use warpshard_sync::StopFlag;
 use super::error::SweepError;
 use super::execute::{self, Done, Limits};
 use super::expand::Run;
+use super::picture;
 use super::plan::Plan;
 use super::prepare::{self, Prepared};
 use super::slice::Slice;
@@ -87,6 +88,16 @@ impl Planned {
             self.write("sweep.parquet", &table.frame.parquet()?)?;
         }
         Ok(table)
+    }
+
+    /// Writes the picture of a table, sweep.svg, and returns its path; `None` where there is nothing to draw or too much to tell apart.
+    ///
+    /// # Errors
+    /// When a number cannot be drawn, or the file cannot be written.
+    pub fn draw(&self, table: &Table) -> Result<Option<PathBuf>, SweepError> {
+        let Some(svg) = picture::draw(&table.frame, &self.keys)? else { return Ok(None) };
+        self.write("sweep.svg", svg.as_bytes())?;
+        Ok(Some(self.path("sweep.svg")))
     }
 
     /// Writes a file beside the results: whole, or not at all.

@@ -76,11 +76,14 @@ fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {
     output::print(&lines.collect::<String>()).map(|()| Exit::Ok)
 }
 
-/// Writes the table of all runs.
+/// Writes the table of all runs, and their picture.
 fn collect(planned: &Planned, parquet: bool) -> Result<Exit, Failure> {
     let table = planned.collect(parquet)?;
     let runs = counted(table.frame.rows().len() as u64, "run");
     output::print(&format!("Table of {runs} in {}\n", planned.path("sweep.csv").display()))?;
+    if let Some(path) = planned.draw(&table)? {
+        output::print(&format!("Picture in {}\n", path.display()))?;
+    }
     if table.missing > 0 {
         output::warn(&format!("{} are missing; the plan without --collect simulates them", counted(table.missing as u64, "run")));
         return Ok(Exit::Negative);

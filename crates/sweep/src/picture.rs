@@ -1,0 +1,248 @@
+//! The picture of a sweep: lines over a value, a heat map over two, or bars where no value is a number.
+//!
+//! Input: the table of a sweep and the keys that its runs differ in. Output: a picture of the cycles of the runs, or of their rates where runs end
+//! before their work does.
+
+use std::collections::BTreeSet;
+
+use warpshard_report::bars::{Bars, Group};
+use warpshard_report::frame::{Cell, Frame};
+use warpshard_report::heat::{Heat, Panel};
+use warpshard_report::picture::{Picture, PictureError};
+use warpshard_report::plot::{Form, Plot, Series};
+
+/// Lines that can be told apart.
+const LINES: usize = 14;
+/// Bars of a group that can be told apart.
+const BARS: usize = 4;
+/// Panels of a heat map.
+const PANELS: usize = 8;
+/// Rows and columns of a heat map.
+const TILES: usize = 32;
+
+/// The picture as an SVG document; none where all runs are alike, nothing was measured, or there are more lines, bars or tiles than can be told apart.
+///
+/// # Errors
+/// When a number cannot be drawn.
+pub(super) fn draw(frame: &Frame, keys: &[String]) -> Result<Option<String>, PictureError> {
+    let Some(measured) = Measured::of(frame) else { return Ok(None) };
+    let varied = Varied::of(frame, keys);
+    let drawn = match varied.numbers.as_slice() {
+        [] => bars(&varied, &measured).map(|bars| bars.svg()),
+        [x] => lines(&varied, x, &measured).map(|plot| plot.svg()),
+        [x, y, ..] => heat(&varied, x, y, &measured).map(|heat| heat.svg()),
+    };
+    drawn.transpose()
+}
+
+/// A number for each run.
+struct Measured {
+    name: &'static str,
+    of: Vec<Option<f64>>,
+}
+
+impl Measured {
+    /// Cycles, where all runs that ended completed their work; else instructions per cycle.
+    fn of(frame: &Frame) -> Option<Self> {
+        let ended = column(frame, "ended_by")?;
+        let completed = frame.rows().iter().filter_map(|row| row[ended].as_text()).all(|word| word == "completed");
+        let (key, name) = if completed { ("net_cycles", "core cycles") } else { ("ipc", "thread instructions per core cycle") };
+        let place = column(frame, key)?;
+        let of: Vec<Option<f64>> = frame.rows().iter().map(|row| row[place].as_number()).collect();
+        of.iter().any(Option::is_some).then_some(Self { name, of })
+    }
+}
+
+/// What the runs differ in: columns with at least two values.
+struct Varied {
+    /// Keys whose values are numbers, the one with the most values first.
+    numbers: Vec<Axis>,
+    /// Everything else.
+    others: Vec<Axis>,
+}
+
+/// A column, with the value of each run.
+struct Axis {
+    name: String,
+    of: Vec<String>,
+}
+
+impl Axis {
+    /// The different values in the order of the runs, or in ascending order if they are numbers.
+    fn values(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let mut values: Vec<&str> = self.of.iter().map(String::as_str).filter(|value| seen.insert(*value)).collect();
+        if self.is_number() {
+            values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+        values
+    }
+
+    fn is_number(&self) -> bool {
+        self.of.iter().all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
+    }
+}
+
+impl Varied {
+    fn of(frame: &Frame, keys: &[String]) -> Self {
+        let axis = |name: &str| {
+            let place = column(frame, name)?;
+            let of = frame.rows().iter().map(|row| row[place].as_text().unwrap_or_default()).collect();
+            let axis = Axis { name: name.to_owned(), of };
+            (axis.values().len() > 1).then_some(axis)
+        };
+        let plan = ["machine", "workload", "policies", "seed"].into_iter().filter_map(axis);
+        let (mut numbers, texts): (Vec<Axis>, Vec<Axis>) = keys.iter().filter_map(|key| axis(key)).partition(Axis::is_number);
+        numbers.sort_by_key(|axis| std::cmp::Reverse(axis.values().len()));
+        Self { numbers, others: plan.chain(texts).collect() }
+    }
+
+    /// The values of all axes but those for which `shown` says so, joined, for each run, and the different ones in the order of the runs.
+    fn rest(&self, shown: &[&Axis]) -> (Vec<String>, Vec<String>) {
+        let rest = |axis: &&Axis| !shown.iter().any(|one| std::ptr::eq(*one, *axis));
+        let axes: Vec<&Axis> = self.others.iter().chain(&self.numbers).filter(rest).collect();
+        let runs = shown.first().or(axes.first()).map_or(0, |axis| axis.of.len());
+        let of = |run: usize| {
+            let part = |axis: &&Axis| {
+                let value = if axis.of[run].is_empty() { "none" } else { &axis.of[run] };
+                // A number alone does not say of what it is.
+                if axis.is_number() { format!("{} {value}", axis.name) } else { value.to_owned() }
+            };
+            axes.iter().map(part).collect::<Vec<_>>().join(", ")
+        };
+        let names: Vec<String> = (0..runs).map(of).collect();
+        let mut seen = BTreeSet::new();
+        let different = names.iter().filter(|name| seen.insert((*name).clone())).cloned().collect();
+        (names, different)
+    }
+}
+
+fn lines(varied: &Varied, x: &Axis, measured: &Measured) -> Option<Plot> {
+    let (names, different) = varied.rest(&[x]);
+    let points = |name: &String| {
+        let mut points: Vec<(f64, f64)> =
+            (0..names.len()).filter(|run| names[*run] == *name).filter_map(|run| Some((number(&x.of[run]), measured.of[run]?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    };
+    let series: Vec<Series> = different.iter().map(|name| Series { name: name.clone(), points: points(name) }).collect();
+    let title = format!("{} over {}", measured.name, x.name);
+    (different.len() <= LINES).then(|| Plot { title, x: x.name.clone(), y: measured.name.into(), form: Form::Lines, series })
+}
+
+fn heat(varied: &Varied, x: &Axis, y: &Axis, measured: &Measured) -> Option<Heat> {
+    let (names, different) = varied.rest(&[x, y]);
+    let (columns, rows) = (x.values(), y.values());
+    let number = |name: &str, column: &str, row: &str| {
+        let run = (0..names.len()).find(|run| names[*run] == name && x.of[*run] == column && y.of[*run] == row)?;
+        measured.of[run]
+    };
+    let values = |name: &str| rows.iter().map(|row| columns.iter().map(|column| number(name, column, row)).collect()).collect();
+    let panels: Vec<Panel> = different.iter().map(|name| Panel { name: name.clone(), values: values(name) }).collect();
+    let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    let few = different.len() <= PANELS && columns.len().max(rows.len()) <= TILES;
+    let (x, y) = ((x.name.clone(), owned(&columns)), (y.name.clone(), owned(&rows)));
+    few.then(|| Heat { title: measured.name.into(), x, y, panels })
+}
+
+fn bars(varied: &Varied, measured: &Measured) -> Option<Bars> {
+    // The bars of a group are what there are few of; a group is a workload, if there are several.
+    let within = varied.others.iter().filter(|axis| axis.values().len() <= BARS);
+    let within = within.max_by_key(|axis| (axis.name != "workload", axis.values().len()));
+    let shown: Vec<&Axis> = within.into_iter().filter(|_| varied.others.len() > 1).collect();
+    let (names, different) = varied.rest(&shown);
+    let series: Vec<&str> = shown.first().map_or_else(|| vec![""], |axis| axis.values());
+    let is = |run: usize, value: &str| shown.first().is_none_or(|axis| axis.of[run] == value);
+    let value = |name: &String, value: &str| {
+        (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.of[run]).unwrap_or(0.0)
+    };
+    let group = |name: &String| Group { name: name.clone(), values: series.iter().map(|one| value(name, one)).collect() };
+    let groups: Vec<Group> = different.iter().map(group).collect();
+    let series = series.iter().map(|&name| if name.is_empty() { measured.name.to_owned() } else { name.to_owned() }).collect();
+    (!varied.others.is_empty() && groups.len() <= TILES).then(|| Bars {
+        title: measured.name.into(),
+        y: measured.name.into(),
+        series,
+        groups,
+        line: None,
+    })
+}
+
+fn column(frame: &Frame, name: &str) -> Option<usize> {
+    frame.columns().iter().position(|(known, _)| known == name)
+}
+
+/// A value of an axis of numbers.
+fn number(value: &str) -> f64 {
+    value.parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpshard_report::frame::Kind;
+
+    /// A table of runs with what they differ in and their cycles.
+    fn frame(keys: &[&str], runs: &[(&str, &str, &[&str], Option<u64>)]) -> (Frame, Vec<String>) {
+        let names = ["machine", "workload", "policies", "seed"].into_iter().chain(keys.iter().copied());
+        let names = names.chain(["ended_by", "net_cycles", "ipc"]);
+        let cell = |text: &str| text.parse().map_or_else(|_| Cell::text(text), Cell::Count);
+        let row = |&(workload, ended, values, cycles): &(&str, &str, &[&str], Option<u64>)| {
+            let plan = [Cell::text("v100"), Cell::text(workload), Cell::text(""), Cell::Count(1)];
+            let plan = plan.into_iter().chain(values.iter().map(|value| cell(value)));
+            plan.chain([Cell::text(ended), Cell::count(cycles), Cell::Number(1.5)]).collect()
+        };
+        let frame = Frame::new(names.map(|name| (name.to_owned(), Kind::Text)).collect(), runs.iter().map(row).collect());
+        (frame, keys.iter().map(|&key| key.to_owned()).collect())
+    }
+
+    fn texts(svg: &str) -> Vec<&str> {
+        svg.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('<')).collect()
+    }
+
+    #[test]
+    fn one_number_gives_a_line_for_each_workload() {
+        let runs = [("a", "completed", &["1"][..], Some(10)), ("a", "completed", &["2"], Some(5)), ("b", "completed", &["2"], None)];
+        let (table, keys) = frame(&["gpu.sms"], &runs);
+        let svg = draw(&table, &keys).unwrap().unwrap();
+        assert!(["gpu.sms", "core cycles over gpu.sms", "a", "b"].iter().all(|text| texts(&svg).contains(text)), "{svg}");
+    }
+
+    #[test]
+    fn two_numbers_give_a_heat_map_and_runs_that_end_early_are_rates() {
+        let runs: Vec<(&str, &str, &[&str], Option<u64>)> = vec![
+            ("a", "max_cycles", &["1", "16"], Some(10)),
+            ("a", "completed", &["2", "16"], Some(10)),
+            ("a", "completed", &["1", "8"], Some(10)),
+        ];
+        let (table, keys) = frame(&["gpu.sms", "sets"], &runs);
+        let svg = draw(&table, &keys).unwrap().unwrap();
+        assert_eq!(texts(&svg).iter().filter(|text| **text == "1.50").count(), 3, "{svg}");
+        assert!(
+            ["gpu.sms", "sets", "16", "8", "thread instructions per core cycle"].iter().all(|text| texts(&svg).contains(text)),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn words_give_bars() {
+        let runs =
+            [("a", "completed", &["gto"][..], Some(10)), ("a", "completed", &["lrr"], Some(5)), ("b", "completed", &["lrr"], Some(7))];
+        let (table, keys) = frame(&["gpu.sm.order"], &runs);
+        let svg = draw(&table, &keys).unwrap().unwrap();
+        assert!(["gto", "lrr", "a", "b"].iter().all(|text| texts(&svg).contains(text)), "{svg}");
+    }
+
+    #[test]
+    fn runs_that_are_alike_or_too_many_to_tell_apart_have_no_picture() {
+        let (one, keys) = frame(&["gpu.sms"], &[("a", "completed", &["1"], Some(10))]);
+        assert_eq!(draw(&one, &keys).unwrap(), None);
+        let names: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
+        let runs: Vec<(&str, &str, &[&str], Option<u64>)> = names
+            .iter()
+            .flat_map(|name| [(name.as_str(), "completed", &["1"][..], Some(1)), (name.as_str(), "completed", &["2"], Some(1))])
+            .collect();
+        let (many, keys) = frame(&["gpu.sms"], &runs);
+        assert_eq!(draw(&many, &keys).unwrap(), None);
+    }
+}
