@@ -71,7 +71,7 @@ pub struct Control {
     pub wait: u8,
     /// The operands that stay in the reuse cache, as a set of places.
     pub reuse: u8,
-    /// For DEPBAR.LE: the counter that has to be at most a limit, and the limit times 8.
+    /// For DEPBAR: the counter that has to be at most a limit, and the limit times 8.
     pub at_most: Option<u16>,
     /// The pipe that executes it, if it is no access to memory.
     pub pipe: Pipe,
@@ -110,6 +110,11 @@ impl Control {
         };
         let (write, read) = (field(46, 3), field(49, 3));
         Self { stall, counters: write.min(NO_COUNTER) | read.min(NO_COUNTER) << 4, wait: field(52, 6), reuse: field(58, 4), ..Self::NONE }
+    }
+
+    /// The field `counters` with the counters that fall when the result is written and when the operands are read.
+    pub fn counters(write: Option<u8>, read: Option<u8>) -> u8 {
+        write.unwrap_or(NO_COUNTER) | read.unwrap_or(NO_COUNTER) << 4
     }
 
     /// Whether the instruction has control bits.

@@ -15,7 +15,9 @@ use super::products::{Begun, Part};
 use super::{ControlCore, WarpControl};
 
 /// The most that a dependence counter counts.
-const MOST: u8 = 63;
+const MOST: u16 = 63;
+/// The most results that no counter counts, and copies, that a warp has under way.
+const MOST_UNCOUNTED: u16 = 255;
 /// From issue to the allocate stage: past the control stage.
 const TO_ALLOCATE: u64 = 2;
 
@@ -154,16 +156,16 @@ impl ControlCore {
     fn blocking(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
         let flights = core.scoreboard.flights(warp);
         let unseen = if core.warps.last_issue[warp].0 + 1 == core.now.0 { of_warp.incremented } else { 0 };
-        let value = |counter: u8| flights[usize::from(counter)].saturating_sub(unseen >> counter & 1);
+        let value = |counter: u8| flights[usize::from(counter)].saturating_sub(u16::from(unseen >> counter & 1));
         let zero = (0..6).find(|counter| control.wait >> counter & 1 != 0 && value(*counter) > 0);
         let limit = || {
             let (counter, most) = control.at_most.map(|both| ((both & 7) as u8, both >> 3))?;
-            (u16::from(value(counter.min(5))) > most).then_some(counter.min(5))
+            (value(counter.min(5)) > most).then_some(counter.min(5))
         };
         let full = || {
             [control.write_counter(), control.read_counter()].into_iter().flatten().find(|counter| flights[usize::from(*counter)] >= MOST)
         };
-        let many = || flights[6..].contains(&u8::MAX).then_some(6);
+        let many = || flights[6..].iter().any(|count| *count >= MOST_UNCOUNTED).then_some(6);
         zero.or_else(limit).or_else(full).or_else(many)
     }
 

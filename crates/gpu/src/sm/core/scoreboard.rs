@@ -1,4 +1,4 @@
-//! The scoreboard: registers with pending writes of issued instructions.
+//! The scoreboard: registers with pending writes of issued instructions, and asynchronous copies.
 //!
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
 //! pending write. RZ (255) is a register like any other, as in the reference.
@@ -63,14 +63,14 @@ const FLIGHTS: usize = 8;
 struct Group {
     warp: u8,
     counter: u8,
-    left: u8,
+    left: u16,
 }
 
-/// Reserved registers of all warps; and where the code has control words, what their dependence counters count.
+/// Reserved registers of all warps; copies to shared memory; and where the core has control words, what their dependence counters count.
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
-    flights: Box<[[u8; FLIGHTS]; MAX_WARPS]>,
+    flights: Box<[[u16; FLIGHTS]; MAX_WARPS]>,
     groups: Vec<Group>,
     /// Copies of each warp that have ended, from the beginning on.
     copies_ended: Box<[u32; MAX_WARPS]>,
@@ -154,14 +154,20 @@ impl Scoreboard {
 
     /// What the counters of a warp count.
     #[inline]
-    pub(in crate::sm) fn flights(&self, warp: usize) -> &[u8; FLIGHTS] {
+    pub(in crate::sm) fn flights(&self, warp: usize) -> &[u16; FLIGHTS] {
         &self.flights[warp % MAX_WARPS]
+    }
+
+    /// Whether a counter of a warp counts no more than a limit; `at_most` as in [`Control::at_most`](warpshard_workload::Control::at_most).
+    pub(in crate::sm) fn is_within(&self, warp: usize, at_most: u16) -> bool {
+        let (counter, most) = (at_most & 7, at_most >> 3);
+        self.flights[warp].get(usize::from(counter)).is_none_or(|count| *count <= most)
     }
 
     /// One more flight of a warp.
     pub(in crate::sm) fn begin_flight(&mut self, warp: usize, flight: u16) {
         let count = &mut self.flights[warp][usize::from(flight)];
-        debug_assert!(*count < u8::MAX, "flight {flight} of warp {warp} overflows");
+        debug_assert!(*count < u16::MAX, "flight {flight} of warp {warp} overflows");
         *count += 1;
     }
 
@@ -172,6 +178,13 @@ impl Scoreboard {
             self.groups.push(Group { warp: warp as u8, counter, left });
         }
         left > 0
+    }
+
+    /// The copies of a warp under way, if there are any, become a group that a counter counts.
+    pub(in crate::sm) fn count_group(&mut self, warp: usize, counter: u8) {
+        if self.begin_group(warp, counter) {
+            self.begin_flight(warp, counter.into());
+        }
     }
 
     /// Copies of a warp that have ended, and those under way.
@@ -187,7 +200,7 @@ impl Scoreboard {
             self.copies_ended[warp] = self.copies_ended[warp].wrapping_add(1);
             for group in self.groups.iter_mut().filter(|group| usize::from(group.warp) == warp) {
                 group.left -= 1;
-                flights[usize::from(group.counter)] -= u8::from(group.left == 0);
+                flights[usize::from(group.counter)] -= u16::from(group.left == 0);
             }
             self.groups.retain(|group| group.left > 0);
         }

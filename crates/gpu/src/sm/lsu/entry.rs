@@ -8,7 +8,7 @@ use warpshard_seam::Identity;
 use warpshard_workload::{Beside, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
-use super::super::core::{Core, NOBODY};
+use super::super::core::{COPIES, COUNTERS, Core, NOBODY};
 use super::super::operands::IssuedInst;
 use super::super::writeback::{Completion, Wheel};
 use super::loads::Load;
@@ -123,10 +123,12 @@ impl Lsu {
             CachePolicy::Global => true,
             CachePolicy::System => core.spec.l1.system_loads == SystemLoads::Bypass,
         };
-        // Only the cores that time these copies by what they are know of it.
-        let copies =
-            core.code_of(warp)[issued.inst.index as usize].control.beside == Beside::Copy { past_l1: true } && self.beside.is_some();
-        entry.bypass = atomic || tagged || beyond || copies || self.l1.is_none();
+        let mut copied_past = false;
+        if let Beside::Copy { past_l1 } = core.code_of(warp)[issued.inst.index as usize].control.beside {
+            entry.dst = COUNTERS + COPIES;
+            copied_past = past_l1;
+        }
+        entry.bypass = atomic || tagged || beyond || copied_past || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {
@@ -153,7 +155,7 @@ impl Lsu {
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
-            let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
+            let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, entry.dst, issued.left);
             let mut load = Load { warp, bank, dst, pending, transfer: 0, kernel, left, atomic };
             if !load.is_copy() {
                 load.transfer = self.loads.transfer(mem.width.into());
