@@ -14,7 +14,7 @@ use crate::common::{machine, program};
 /// Cycles of the only kernel, from the start of its first CTA on.
 fn cycles(machine: &Machine, workload: &Arc<Workload>) -> u64 {
     let kernels = simulate(machine, workload, RunOptions::default()).unwrap().outcome.kernels;
-    kernels[0].ended.0 - kernels[0].started.0
+    kernels[0].ended.unwrap() - kernels[0].started.unwrap()
 }
 
 #[test]

@@ -73,12 +73,22 @@ pub struct Control {
     pub reuse: u8,
     /// For DEPBAR: the counter that has to be at most a limit, and the limit times 8.
     pub at_most: Option<u16>,
+    /// The constant that it reads as an operand at a fixed address: the bank in bits 16 to 20, the byte below.
+    pub constant: Option<u32>,
     /// The pipe that executes it, if it is no access to memory.
     pub pipe: Pipe,
     /// How far a fence reaches.
     pub scope: FenceScope,
     /// What it starts or waits for beside the pipeline.
     pub beside: Beside,
+}
+
+/// Bytes of the lines in which constants are cached; the payload of an LDC has an address of each line that it reads, as [`Control::constant`].
+pub const CONSTANT_LINE_BYTES: u32 = 64;
+
+/// The address of a constant, as in [`Control::constant`].
+pub fn constant_address(bank: u8, offset: u32) -> u32 {
+    u32::from(bank) << 16 | offset & 0xffff
 }
 
 /// Stands for no counter.
@@ -92,6 +102,7 @@ impl Control {
         wait: 0,
         reuse: 0,
         at_most: None,
+        constant: None,
         pipe: Pipe::Alu,
         scope: FenceScope::Gpu,
         beside: Beside::Nothing,

@@ -14,6 +14,9 @@ use super::super::writeback::{Completion, Wheel};
 use super::loads::Load;
 use super::{Entry, Lsu, Work, local, shared};
 
+/// The register of a result that is not wanted.
+const RZ: u16 = 255;
+
 impl Lsu {
     /// An instruction enters the unit.
     // Apart from the unit's cycle, whose frame would have to hold all its arrays.
@@ -29,6 +32,7 @@ impl Lsu {
             local: false,
             texture: false,
             atomic_lanes: 0,
+            late: 0,
             left: issued.left,
             ahead: 0,
             signature: Identity::signature(issued.inst.index, issued.warp),
@@ -90,6 +94,8 @@ impl Lsu {
         counters.shared_words += u64::from(lanes * u32::from(mem.width).div_ceil(4));
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = lanes as u8;
+            let dst = core.code_of(warp)[issued.inst.index as usize].dst;
+            entry.late = if dst < RZ { core.spec.shared.atomic_latency as u16 } else { 0 };
         }
     }
 

@@ -12,7 +12,7 @@ pub(super) fn machine() -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
     (sm.style, sm.order) = (CoreStyle::ControlWords, WarpOrder::Gty);
-    sm.control = ControlCore { fetch_latency: [1; 3], fetch_interval: [1; 2], redirect: 1, ..sm.control };
+    sm.control = ControlCore { fetch_latency: [1; 4], fetch_interval: [1; 3], redirect: 1, ..sm.control };
     machine
 }
 
