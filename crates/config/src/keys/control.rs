@@ -190,38 +190,6 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("18")
     .quiet(),
-    key!(
-        "gpu.sm.control.constant.lines",
-        Kind::Count(1, 4096),
-        "Lines of 64 bytes in the constant cache of LDC (H100, chase_const.2 and chase_const.3: 2 KiB).",
-        |m| m.gpu.sm.control.constant_lines[0]
-    )
-    .default("32")
-    .quiet(),
-    key!(
-        "gpu.sm.control.constant.next_latency",
-        LATENCY,
-        "What an LDC takes more where that cache misses and the one that constants share with code has the line (H100, chase_const.3 less chase_const.1).",
-        |m| m.gpu.sm.control.constant_latency[0]
-    )
-    .default("70")
-    .quiet(),
-    key!(
-        "gpu.sm.control.constant.operand_lines",
-        Kind::Count(1, 4096),
-        "Lines of 64 bytes in the cache of a sub-core for constants that are operands of instructions of fixed latency (H25's artifact).",
-        |m| m.gpu.sm.control.constant_lines[1]
-    )
-    .default("8")
-    .quiet(),
-    key!(
-        "gpu.sm.control.constant.operand_latency",
-        LATENCY,
-        "How long such an instruction waits to issue where that cache misses (H25, 5.4).",
-        |m| m.gpu.sm.control.constant_latency[1]
-    )
-    .default("79")
-    .quiet(),
     key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target.", |m| m
         .gpu
         .sm
@@ -385,3 +353,39 @@ pipes! {
     13 = "system", "S2R and moves to uniform registers", "23", "8";
     14 = "constant", "LDC", "29", "2";
 }
+
+// After the keys of the pipe, whose table they are in.
+pub(super) const CONSTANT_KEYS: &[Key] = &[
+    key!(
+        "gpu.sm.control.constant.lines",
+        Kind::Count(1, 4096),
+        "Lines of 64 bytes in the constant cache of LDC (H100, chase_const.2 and chase_const.3: 2 KiB).",
+        |m| m.gpu.sm.control.constant_lines[0]
+    )
+    .default("32")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.next_latency",
+        LATENCY,
+        "What an LDC takes more where that cache misses and the one that constants share with code has the line (H100, chase_const.3 less chase_const.1).",
+        |m| m.gpu.sm.control.constant_latency[0]
+    )
+    .default("70")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.operand_lines",
+        Kind::Count(1, 4096),
+        "Lines of 64 bytes in the cache of a sub-core for constants that are operands of instructions of fixed latency (H25's artifact).",
+        |m| m.gpu.sm.control.constant_lines[1]
+    )
+    .default("8")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.operand_latency",
+        LATENCY,
+        "How long such an instruction waits to issue where that cache misses (H25, 5.4).",
+        |m| m.gpu.sm.control.constant_latency[1]
+    )
+    .default("79")
+    .quiet(),
+];

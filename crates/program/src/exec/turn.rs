@@ -239,14 +239,15 @@ fn other(
 
 /// Records a load from a constant bank, with an address of each line that it reads.
 fn note_constants(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], inst: &Inst) {
-    let mut lines: Vec<u32> = Vec::new();
+    let (mut lines, mut count) = ([0; 32], 0);
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
         let address = constant_address(inst.address.bank, places[lane] as u32) / CONSTANT_LINE_BYTES * CONSTANT_LINE_BYTES;
-        if !lines.contains(&address) {
-            lines.push(address);
+        if !lines[..count].contains(&address) {
+            lines[count] = address;
+            count += 1;
         }
     }
-    warp.stream.payload(place as u32, LaneMask(mask), &lines);
+    warp.stream.payload(place as u32, LaneMask(mask), &lines[..count]);
 }
 
 fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>, rank: usize) -> Row {

@@ -40,8 +40,6 @@ pub(super) struct Core {
     pub(super) routes: [ClassRoute; OpClass::COUNT],
     pub(super) warps: Warps,
     pub(super) scoreboard: Scoreboard,
-    /// The groups of copies that may be incomplete when a warp that waits for them goes on.
-    copies_at_most: [u16; MAX_WARPS],
     pub(super) ctas: Ctas,
     /// The end of the network between the SMs of clusters, where the workload has clusters.
     pub(super) peers: Option<Box<Peers>>,
@@ -65,7 +63,6 @@ impl Core {
             routes: kinds::routes(&spec),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
-            copies_at_most: [0; MAX_WARPS],
             ctas: Ctas::new(&spec),
             peers: None,
             history: Box::new(History::new(kernels)),
@@ -152,7 +149,7 @@ impl Core {
         self.scoreboard.end_flight(warp, flight);
         let warps = &mut self.warps;
         warps.touched |= 1 << warp;
-        if warps.at_copies >> warp & 1 != 0 && self.scoreboard.is_within(warp, self.copies_at_most[warp]) {
+        if warps.at_copies >> warp & 1 != 0 && self.scoreboard.copies_are_over(warp) {
             warps.leave_copies(warp);
         }
         if (warps.at_fence | warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
@@ -249,9 +246,7 @@ impl Core {
             Beside::Copy { .. } => self.scoreboard.begin_flight(warp, COPIES),
             Beside::CopyGroup => self.scoreboard.count_group(warp, control.write_counter().unwrap_or(0)),
             _ => {
-                let at_most = control.at_most.unwrap_or(0);
-                if !self.scoreboard.is_within(warp, at_most) {
-                    self.copies_at_most[warp] = at_most;
+                if !self.scoreboard.wait_for_copies(warp, control.at_most.unwrap_or(0)) {
                     self.warps.at_copies |= 1 << warp;
                     self.warps.at_atomic |= 1 << warp;
                 }

@@ -130,6 +130,30 @@ fn a_fence_stands_for_the_time_of_its_scope() {
     }
 }
 
+#[test]
+fn a_constant_operand_holds_its_warp_until_its_line_is_there() {
+    let plain = alu(1, &[2], words(1, Pipe::Fma));
+    let with = |address| StaticInst { control: Control { constant: Some(address), ..plain.control }, ..plain };
+    // A line has 64 bytes; from 0x240 on it is the next one.
+    assert_eq!(gaps(&[plain, with(0x210), with(0x230), with(0x240), with(0x210), plain]), [80, 1, 80, 1, 1]);
+}
+
+#[test]
+fn the_result_of_an_ldc_that_misses_comes_later() {
+    let mut program = Program::new(1);
+    let ldc = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Constant) }, ..op(OpClass::Alu, 1, &[]) };
+    let reads: [&[u32]; 4] = [&[0x200], &[0x200], &[0x240, 0x280], &[]];
+    for lines in reads {
+        program.payload(0, ldc, lines);
+        program.all(alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) }));
+    }
+    let mut bench = Bench::single(&machine(), 32, program.exit());
+    let issues = bench.issues();
+    let waits: Vec<u64> = (0..4).map(|i| issues[2 * i + 1] - issues[2 * i]).collect();
+    assert_eq!(waits, [29 + 70, 29, 29 + 71, 29], "lines come one by one");
+    assert_eq!(bench.stats().sm.constant_misses, 3);
+}
+
 /// A group of copies: its counter falls with the last of them, which takes a round through memory.
 #[test]
 fn the_counter_of_a_group_of_copies_falls_with_the_last() {
