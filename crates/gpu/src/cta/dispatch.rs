@@ -1,8 +1,8 @@
 //! Assignment of CTAs to SMs.
 //!
 //! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, at most one per SM and cycle and
-//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all, in rotating order from the SM served last, so that a grid spreads breadth first over the chip. The order is the machine's
-//! (`gpu.dispatch.order`).
+//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all, in rotating order from the SM served last, so that a
+//! grid spreads breadth first over the chip. The order is the machine's (`gpu.dispatch.order`).
 //!
 //! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
 //! a maximum of CTAs for each ([`Shares`]).
