@@ -5,6 +5,7 @@ mod ccws;
 mod common;
 mod config;
 mod conservation;
+mod copies;
 mod cpu;
 mod cpu_traces;
 mod dram;

@@ -199,7 +199,7 @@ fn each_line_means_what_the_grammar_says() {
         notes,
         [
             "base and stride written for lanes with gaps: taken as one step per active lane",
-            "LDGSTS: its device side is simulated as a load without destination, its shared side is not",
+            "LDGSTS: a copy is complete when its data come, its writes take no cycle of shared memory",
         ]
     );
 }

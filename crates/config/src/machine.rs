@@ -204,6 +204,8 @@ pub struct Dispatch {
     pub order: Vec<u16>,
     /// Which SM gets the next CTA.
     pub cta_order: CtaOrder,
+    /// CTAs that the grid scheduler hands out in a core cycle, beside clusters; 0 for one to each SM.
+    pub ctas_per_cycle: u32,
     /// Core cycles from the start of a CTA on an SM to that of the next, at least: `cta_interval`, and `warp_interval` for each of its warps.
     pub cta_interval: u32,
     /// For each warp.
@@ -306,14 +308,19 @@ pub struct ControlCore {
     pub mbarrier_latency: u32,
     /// How long such an operation occupies the load/store unit.
     pub mbarrier_interval: u32,
-    /// Lines of 128 bytes in the instruction cache of a sub-core, and of the SM.
-    pub fetch_lines: [u32; 2],
-    /// Lines that a miss brings beside its own.
-    pub fetch_ahead: u32,
-    /// From the miss of a sub-core's instruction cache to its line, where the SM's has it, where the LLC has it, and where it is in memory.
-    pub fetch_latency: [u32; 3],
-    /// From one line of a stream to the next, out of the SM's instruction cache, and out of the next level.
-    pub fetch_interval: [u32; 2],
+    /// Lines of 128 bytes in the instruction cache of a sub-core, in that of the SM, and in the cache that code shares with constants (L1.5).
+    pub fetch_lines: [u32; 3],
+    /// Lines that a miss brings beside its own, in the first two and in the last of these caches.
+    pub fetch_ahead: [u32; 2],
+    /// From the miss of a sub-core's instruction cache to its line, where the SM's has it, where the L1.5 has it, where the LLC has it, and where it
+    /// is in memory.
+    pub fetch_latency: [u32; 4],
+    /// From one line of a stream to the next, out of the SM's instruction cache, out of the L1.5, and out of the LLC.
+    pub fetch_interval: [u32; 3],
+    /// Lines of 64 bytes in the constant cache of LDC, and in that of a sub-core for operands.
+    pub constant_lines: [u32; 2],
+    /// Core cycles that a miss of these takes where the L1.5 has the line.
+    pub constant_latency: [u32; 2],
     /// From a branch that is taken to its target.
     pub redirect: u32,
     /// The matrix units when they work for warp groups.
@@ -469,6 +476,8 @@ pub struct SharedMemory {
     pub banks: u32,
     /// Core cycles from access to data, without conflicts.
     pub latency: u32,
+    /// Core cycles that an atomic with a result takes more.
+    pub atomic_latency: u32,
 }
 
 /// Load/store unit.

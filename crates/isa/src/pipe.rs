@@ -42,6 +42,7 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
     let beside = match mnemonic.split('.').next().unwrap_or_default() {
         "LDGSTS" => Beside::Copy { past_l1: mnemonic.contains(".BYPASS") },
         "LDGDEPBAR" => Beside::CopyGroup,
+        "DEPBAR" => Beside::CopyWait,
         "SYNCS" | "ARRIVES" => Beside::Barrier,
         "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => Beside::Bulk,
         "UTMACMDFLUSH" => Beside::BulkGroup,
@@ -49,5 +50,7 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
         "UCGABAR_WAIT" => Beside::ClusterWait,
         _ => Beside::Nothing,
     };
-    Control { pipe: pipe(mnemonic, class), scope, beside, ..control }
+    // Without control words one counter counts all groups of copies.
+    let counters = if beside == Beside::CopyGroup && !control.is_known() { Control::counters(Some(0), None) } else { control.counters };
+    Control { counters, pipe: pipe(mnemonic, class), scope, beside, ..control }
 }

@@ -4,7 +4,7 @@
 //! and predicates are not listed. The destination is the register that the opcode writes.
 
 use warpshard_isa::{Generation, image};
-use warpshard_workload::{Beside, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+use warpshard_workload::{Beside, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst, constant_address};
 
 use super::isa::{Decoded, Op};
 use super::listing::{KernelText, TextInst};
@@ -55,6 +55,12 @@ fn control_of((inst, op): (&TextInst, Op), class: OpClass, generation: Generatio
         let field = |at: u32, mask: u64| (inst.words[0] >> at & mask) as u16;
         control.at_most = Some(field(44, 7) | field(38, 0x3f) << 3);
     }
+    control.constant = inst.operands.iter().find_map(|operand| match operand.kind {
+        Kind::Constant { bank, register: None, uniform: None, offset } if !matches!(op, Op::LoadConstant { .. }) => {
+            Some(constant_address(bank, offset as u32))
+        }
+        _ => None,
+    });
     match op {
         Op::GroupProduct(product) => {
             let closes = inst.operands.iter().any(|operand| operand.kind == Kind::Special("gsb0".into()));

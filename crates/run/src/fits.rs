@@ -11,7 +11,7 @@ use warpshard_workload::{Code, Workload};
 use super::Error;
 
 /// What is said of copies from device to shared memory; traces say the same where they are decoded.
-const COPIES: &str = "LDGSTS: its device side is simulated as a load without destination, its shared side is not";
+const COPIES: &str = "LDGSTS: a copy is complete when its data come, its writes take no cycle of shared memory";
 
 /// What is said on machines whose cores have no units beside the pipeline.
 const PRODUCTS: &str = "products of warp groups take the time of a tensor instruction of one warp";

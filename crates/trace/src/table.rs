@@ -17,6 +17,8 @@ use super::text::{decimal, is_end, quote, skip_blanks, skip_token, token};
 const NONE: u32 = u32::MAX;
 /// Program counters below this are found by position, others by hash.
 const DENSE_LIMIT: u32 = 1 << 21;
+/// More groups of copies than DEPBAR can name.
+const MOST_GROUPS: u32 = 63;
 
 /// What the words of an instruction mean in this kernel.
 #[derive(Clone, Debug)]
@@ -166,7 +168,7 @@ impl Entry {
             }
             if name == "LDGSTS" {
                 dst = NO_REGISTER;
-                note = Some("LDGSTS: its device side is simulated as a load without destination, its shared side is not".into());
+                note = Some("LDGSTS: a copy is complete when its data come, its writes take no cycle of shared memory".into());
             } else if access.space == MemSpace::Generic && !dialect.windows {
                 let atomic = matches!(access.kind, MemKind::Atomic | MemKind::Reduction);
                 access.space = if atomic { MemSpace::Global } else { MemSpace::Shared };
@@ -184,6 +186,8 @@ impl Entry {
                 (immediate, end) = (u32::try_from(value).unwrap_or(0), after);
             }
         }
+        // Traces name no counter: groups of copies have the first one.
+        let at_most = (name == "DEPBAR").then(|| (immediate.min(MOST_GROUPS) as u16) << 3);
         let inst = StaticInst {
             pc,
             class,
@@ -193,7 +197,7 @@ impl Entry {
             src,
             mem,
             immediate,
-            control: warpshard_isa::control(Control::NONE, &mnemonic, class),
+            control: Control { at_most, ..warpshard_isa::control(Control::NONE, &mnemonic, class) },
             registers: RegisterSets::new(dst, src),
         };
         let text = text[start..end].into();

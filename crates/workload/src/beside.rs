@@ -15,6 +15,8 @@ pub enum Beside {
     },
     /// The copies of the warp so far are a group (LDGDEPBAR).
     CopyGroup,
+    /// Waits until at most [`Control::at_most`](super::Control::at_most) groups of copies are not complete (DEPBAR).
+    CopyWait,
     /// A product of a warp group (wgmma).
     Product {
         /// Columns of the product.
@@ -42,6 +44,12 @@ pub enum Beside {
 }
 
 impl Beside {
+    /// Whether it is an asynchronous copy by the load/store unit, closes a group of these, or waits for groups.
+    #[inline]
+    pub fn concerns_copies(self) -> bool {
+        matches!(self, Self::Copy { .. } | Self::CopyGroup | Self::CopyWait)
+    }
+
     /// Whether it passes the load/store unit on its way.
     #[inline]
     pub fn passes_load_store(self) -> bool {

@@ -71,14 +71,24 @@ pub struct Control {
     pub wait: u8,
     /// The operands that stay in the reuse cache, as a set of places.
     pub reuse: u8,
-    /// For DEPBAR.LE: the counter that has to be at most a limit, and the limit times 8.
+    /// For DEPBAR: the counter that has to be at most a limit, and the limit times 8.
     pub at_most: Option<u16>,
+    /// The constant that it reads as an operand at a fixed address: the bank in bits 16 to 20, the byte below.
+    pub constant: Option<u32>,
     /// The pipe that executes it, if it is no access to memory.
     pub pipe: Pipe,
     /// How far a fence reaches.
     pub scope: FenceScope,
     /// What it starts or waits for beside the pipeline.
     pub beside: Beside,
+}
+
+/// Bytes of the lines in which constants are cached; the payload of an LDC has an address of each line that it reads, as [`Control::constant`].
+pub const CONSTANT_LINE_BYTES: u32 = 64;
+
+/// The address of a constant, as in [`Control::constant`].
+pub fn constant_address(bank: u8, offset: u32) -> u32 {
+    u32::from(bank) << 16 | offset & 0xffff
 }
 
 /// Stands for no counter.
@@ -92,6 +102,7 @@ impl Control {
         wait: 0,
         reuse: 0,
         at_most: None,
+        constant: None,
         pipe: Pipe::Alu,
         scope: FenceScope::Gpu,
         beside: Beside::Nothing,
@@ -110,6 +121,11 @@ impl Control {
         };
         let (write, read) = (field(46, 3), field(49, 3));
         Self { stall, counters: write.min(NO_COUNTER) | read.min(NO_COUNTER) << 4, wait: field(52, 6), reuse: field(58, 4), ..Self::NONE }
+    }
+
+    /// The field `counters` with the counters that fall when the result is written and when the operands are read.
+    pub fn counters(write: Option<u8>, read: Option<u8>) -> u8 {
+        write.unwrap_or(NO_COUNTER) | read.unwrap_or(NO_COUNTER) << 4
     }
 
     /// Whether the instruction has control bits.

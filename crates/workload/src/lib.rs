@@ -18,7 +18,7 @@ mod used_line;
 mod workload;
 
 pub use beside::{BarrierAccess, BarrierOp, Beside, BulkCopy, BulkKind, Mbarrier, Pieces};
-pub use control::{Control, FenceScope, Pipe};
+pub use control::{CONSTANT_LINE_BYTES, Control, FenceScope, Pipe, constant_address};
 pub use error::SpreadError;
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use mix::{MixError, Part, mix};

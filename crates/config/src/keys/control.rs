@@ -97,39 +97,64 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l0_lines",
         Kind::Count(1, 4096),
-        "Lines of 128 bytes in the instruction cache of a sub-core (H25's artifact).",
+        "Lines of 128 bytes in the instruction cache of a sub-core (H100, code.256_1 and code.512_1: between 4 and 8 KiB).",
         |m| m.gpu.sm.control.fetch_lines[0]
     )
-    .default("256")
+    .default("48")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_lines",
         Kind::Count(1, 4096),
-        "Lines of 128 bytes in the instruction cache of the SM (H25's artifact).",
+        "Lines of 128 bytes in the instruction cache of the SM (H100, code.1024_1 and code.2048_1: 32 KiB).",
         |m| m.gpu.sm.control.fetch_lines[1]
+    )
+    .default("256")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l15_lines",
+        Kind::Count(1, 4096),
+        "Lines of 128 bytes in the cache that code shares with constants (H100, code.6144_1 and code.8192_1: 128 KiB).",
+        |m| m.gpu.sm.control.fetch_lines[2]
     )
     .default("1024")
     .quiet(),
-    key!("gpu.sm.control.fetch.ahead", Kind::Count(0, 64), "Lines that a miss brings beside its own: the stream buffer (H25, 7.3).", |m| m
-        .gpu
-        .sm
-        .control
-        .fetch_ahead)
+    key!(
+        "gpu.sm.control.fetch.ahead",
+        Kind::Count(0, 64),
+        "Lines that a miss brings beside its own: the stream buffer of a sub-core (H100, code.4096_1: 4 lines in the 70 cycles of l15_latency).",
+        |m| m.gpu.sm.control.fetch_ahead[0]
+    )
+    .default("4")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l15_ahead",
+        Kind::Count(0, 64),
+        "The same of the cache that code shares with constants (H100, code_first.*_evict: lines of the LLC come as fast as those of this cache).",
+        |m| m.gpu.sm.control.fetch_ahead[1]
+    )
     .default("16")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_latency",
         LATENCY,
-        "From the miss of a sub-core's instruction cache to its line, where the SM's has it (H25's artifact).",
+        "From the miss of a sub-core's instruction cache to its line, where the SM's has it (H100, what a round of code.512_1 takes more than one of code.256_1).",
         |m| m.gpu.sm.control.fetch_latency[0]
     )
-    .default("39")
+    .default("10")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l15_latency",
+        LATENCY,
+        "The same, where the cache that code shares with constants has it (H100, chase_const.3 less chase_const.1).",
+        |m| m.gpu.sm.control.fetch_latency[1]
+    )
+    .default("70")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.next_latency",
         LATENCY,
-        "The same, where the SM's instruction cache has to ask the LLC (H100, code_first.*_evict).",
-        |m| m.gpu.sm.control.fetch_latency[1]
+        "The same, where that cache has to ask the LLC (H100, code_first.*_evict).",
+        |m| m.gpu.sm.control.fetch_latency[2]
     )
     .default("200")
     .quiet(),
@@ -137,23 +162,31 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.control.fetch.dram_latency",
         LATENCY,
         "The same for code that the SM has not executed before (H100, empty_active_cycles.1x32, a kernel of two instructions from empty caches).",
-        |m| m.gpu.sm.control.fetch_latency[2]
+        |m| m.gpu.sm.control.fetch_latency[3]
     )
     .default("277")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_interval",
         LATENCY,
-        "From one line of a stream out of the SM's instruction cache to the next (H100, code.4096_1).",
+        "From one line of a stream out of the SM's instruction cache to the next (H100, code.1024_4: no more than the 8 instructions of a line take).",
         |m| m.gpu.sm.control.fetch_interval[0]
     )
-    .default("18")
+    .default("4")
+    .quiet(),
+    key!(
+        "gpu.sm.control.fetch.l15_interval",
+        LATENCY,
+        "From one line of a stream out of the cache that code shares with constants to the next (H100, code.4096_4: 13.7).",
+        |m| m.gpu.sm.control.fetch_interval[1]
+    )
+    .default("14")
     .quiet(),
     key!(
         "gpu.sm.control.fetch.next_interval",
         LATENCY,
         "From one line of a stream out of the next level to the next (H100, code_first.1024_evict_c1_w1 and code_first.512_evict_c1_w1).",
-        |m| m.gpu.sm.control.fetch_interval[1]
+        |m| m.gpu.sm.control.fetch_interval[2]
     )
     .default("18")
     .quiet(),
@@ -320,3 +353,39 @@ pipes! {
     13 = "system", "S2R and moves to uniform registers", "23", "8";
     14 = "constant", "LDC", "29", "2";
 }
+
+// After the keys of the pipe, whose table they are in.
+pub(super) const CONSTANT_KEYS: &[Key] = &[
+    key!(
+        "gpu.sm.control.constant.lines",
+        Kind::Count(1, 4096),
+        "Lines of 64 bytes in the constant cache of LDC (H100, chase_const.2 and chase_const.3: 2 KiB).",
+        |m| m.gpu.sm.control.constant_lines[0]
+    )
+    .default("32")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.next_latency",
+        LATENCY,
+        "What an LDC takes more where that cache misses and the one that constants share with code has the line (H100, chase_const.3 less chase_const.1).",
+        |m| m.gpu.sm.control.constant_latency[0]
+    )
+    .default("70")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.operand_lines",
+        Kind::Count(1, 4096),
+        "Lines of 64 bytes in the cache of a sub-core for constants that are operands of instructions of fixed latency (H25's artifact).",
+        |m| m.gpu.sm.control.constant_lines[1]
+    )
+    .default("8")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.operand_latency",
+        LATENCY,
+        "How long such an instruction waits to issue where that cache misses (H25, 5.4).",
+        |m| m.gpu.sm.control.constant_latency[1]
+    )
+    .default("79")
+    .quiet(),
+];

@@ -40,6 +40,14 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.dispatch.cta_order", Kind::Choice(CtaOrder::WORDS), "Which SM gets the next CTA.", |m| m.gpu.dispatch.cta_order)
         .default("\"rotating\""),
     key!(
+        "gpu.dispatch.ctas_per_cycle",
+        Kind::Count(0, 65535),
+        "CTAs that the grid scheduler hands out in a cycle, beside clusters; 0 for one to each SM.",
+        |m| m.gpu.dispatch.ctas_per_cycle
+    )
+    .default("0")
+    .quiet(),
+    key!(
         "gpu.dispatch.cta_interval",
         Kind::Cycles("core", 0, 4096),
         "From the start of a CTA on an SM to that of the next, at least, without what its warps take.",

@@ -10,6 +10,13 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Banks of four bytes.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),
     key!("gpu.sm.shared.latency", Kind::Cycles("core", 1, 4096), "From access to data, without conflicts.", |m| m.gpu.sm.shared.latency)
         .option("-gpgpu_smem_latency"),
+    key!("gpu.sm.shared.atomic_latency", Kind::Cycles("core", 0, 4096), "What an atomic in shared memory takes more that returns a value.", |m| m
+        .gpu
+        .sm
+        .shared
+        .atomic_latency)
+    .default("0")
+    .quiet(),
     key!(
         "gpu.sm.lsu.sector_requests",
         Kind::Flag,

@@ -24,7 +24,8 @@ pub use units::CLASSES;
 
 /// All keys, in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
 pub fn all() -> impl Iterator<Item = &'static Key> {
-    let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS).chain(control::KEYS).chain(control::PIPE_KEYS);
+    let control = control::KEYS.iter().chain(control::PIPE_KEYS).chain(control::CONSTANT_KEYS);
+    let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS).chain(control);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS).chain(texture::KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
     gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS).chain(system::KEYS)

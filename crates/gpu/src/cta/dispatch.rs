@@ -1,8 +1,8 @@
 //! Assignment of CTAs to SMs.
 //!
-//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
-//! in rotating order from the SM served last, so that a grid spreads breadth first over the chip. The order is the machine's
-//! (`gpu.dispatch.order`).
+//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, at most one per SM and cycle and
+//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all, in rotating order from the SM served last, so that a
+//! grid spreads breadth first over the chip. The order is the machine's (`gpu.dispatch.order`).
 //!
 //! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
 //! a maximum of CTAs for each ([`Shares`]).
@@ -77,6 +77,8 @@ pub(super) struct Dispatch {
     places: Box<[u16]>,
     /// The place served last; it moves when a CTA is bound.
     last_place: usize,
+    /// Bindings of a cycle, at most.
+    per_cycle: u32,
     ahead: u32,
     share_sm: bool,
     /// The maxima of interleaved kernels, where kernels are interleaved.
@@ -122,6 +124,7 @@ impl Dispatch {
             order,
             places,
             last_place: sms - 1,
+            per_cycle: if spec.ctas_per_cycle == 0 { u32::MAX } else { spec.ctas_per_cycle },
             ahead: spec.ahead,
             share_sm,
             shares,
@@ -251,11 +254,13 @@ impl Dispatch {
             return;
         }
         let first = (self.last_place + 1) % self.rooms.len();
+        let mut left = self.per_cycle;
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
-            while let Some(place) = next {
+            while let Some(place) = next.filter(|_| left > 0) {
                 if let Some(slot) = self.choice(self.order[place].index(), streams, now) {
                     give(self.give(place, slot, streams, now));
+                    left -= 1;
                 }
                 next = self.candidates.first_in(place + 1, until);
             }
@@ -286,7 +291,7 @@ impl Dispatch {
     /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
     fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let mut given = SmSet::new(self.rooms.len());
-        loop {
+        for _ in 0..self.per_cycle {
             seeing.shown.clear();
             seeing.places.clear();
             for sm in (0..self.rooms.len()).filter(|sm| !given.contains(*sm)) {

@@ -36,6 +36,17 @@ fn the_first_ctas_start_exactly_one_launch_latency_after_the_launch() {
 }
 
 #[test]
+fn a_scheduler_that_hands_out_one_cta_in_a_cycle_serves_the_sms_in_turn() {
+    let slow = Dispatch { ctas_per_cycle: 1, ..spec() };
+    let chip = ran(4, &slow, &[job(0, 8, 2, |_| 50)]);
+    assert_eq!(chip.starts(0), [20, 21, 22, 23, 24, 25, 26, 27]);
+    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1, 2, 3]);
+    // Places that become free at once are filled one by one.
+    let chip = ran(4, &Dispatch { ahead: 0, ctas_per_cycle: 2, ..spec() }, &[job(0, 8, 1, |_| 50)]);
+    assert_eq!(chip.starts(0), [20, 20, 21, 21, 80, 80, 81, 81]);
+}
+
+#[test]
 fn ctas_are_handed_out_breadth_first_and_rotation_continues_where_it_stopped() {
     let chip = ran(4, &spec(), &[job(0, 6, 4, |_| 50), job(0, 3, 4, |_| 50)]);
     assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1]);

@@ -267,9 +267,11 @@ impl Mshr {
             *first = after;
             return;
         }
-        let mut before = *first;
+        let (mut before, mut left) = (*first, self.used);
         while self.entries.get(u32::from(before)).chain != at {
-            before = self.entries.get(u32::from(before)).chain;
+            // As in a state that contradicts itself.
+            assert!(left > 0, "the entries of a bucket form a circle");
+            (before, left) = (self.entries.get(u32::from(before)).chain, left - 1);
         }
         self.entries.get_mut(u32::from(before)).chain = after;
     }

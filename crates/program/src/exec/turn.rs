@@ -3,7 +3,7 @@
 //! This is the executor's inner loop, compiled for the host's vectors ([`wide`](warpshard_base::wide)): what matters in it is inlined.
 
 use warpshard_base::{LaneMask, Task};
-use warpshard_workload::{CachePolicy, MemSpace};
+use warpshard_workload::{CONSTANT_LINE_BYTES, CachePolicy, MemSpace, constant_address};
 
 use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
 use super::access::{self, Memories};
@@ -165,6 +165,9 @@ fn other(
             let Number::Integer(bytes, signed) = number else { return Ok(Flow::Next(next)) };
             let mask = if inst.uniform && mask != 0 { u32::MAX } else { mask };
             let places = access::addresses(&inst.address, &warp.lanes, pool);
+            if context.record {
+                note_constants(warp, next - 1, mask, &places, inst);
+            }
             for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
                 for word in 0..u16::from(words) {
                     let offset = i64::from(places[lane] as u32) + 4 * i64::from(word);
@@ -232,6 +235,19 @@ fn other(
         _ => return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble)),
     }
     Ok(Flow::Next(next))
+}
+
+/// Records a load from a constant bank, with an address of each line that it reads.
+fn note_constants(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], inst: &Inst) {
+    let (mut lines, mut count) = ([0; 32], 0);
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        let address = constant_address(inst.address.bank, places[lane] as u32) / CONSTANT_LINE_BYTES * CONSTANT_LINE_BYTES;
+        if !lines[..count].contains(&address) {
+            lines[count] = address;
+            count += 1;
+        }
+    }
+    warp.stream.payload(place as u32, LaneMask(mask), &lines[..count]);
 }
 
 fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>, rank: usize) -> Row {

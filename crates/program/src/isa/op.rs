@@ -385,7 +385,7 @@ impl Op {
             | Self::WaitCopies => Group::Access,
             Self::Branch => Group::Branch,
             Self::Image(_) => Group::Image,
-            Self::Mbarrier(_) | Self::Bulk(_) => Group::Beside,
+            Self::Mbarrier(_) | Self::Bulk(_) | Self::LoadConstant { .. } => Group::Beside,
             _ => Group::Other,
         }
     }

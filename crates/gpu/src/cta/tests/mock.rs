@@ -88,6 +88,7 @@ pub(super) fn spec() -> Dispatch {
         ahead: 1,
         order: Vec::new(),
         cta_order: CtaOrder::Rotating,
+        ctas_per_cycle: 0,
         cta_interval: 0,
         warp_interval: 0,
         launch_latency: 20,

@@ -1,6 +1,6 @@
 //! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
 
-use warpshard_workload::{Beside, Control, MemKind, NO_REGISTER, OpClass, StaticInst};
+use warpshard_workload::{Beside, Control, MemKind, NO_REGISTER, OpClass, Pipe, StaticInst};
 
 use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
 use super::super::issue::{IssueStage, count_issued};
@@ -15,7 +15,11 @@ use super::products::{Begun, Part};
 use super::{ControlCore, WarpControl};
 
 /// The most that a dependence counter counts.
-const MOST: u8 = 63;
+const MOST: u16 = 63;
+/// The most results that no counter counts, and copies, that a warp has under way.
+const MOST_UNCOUNTED: u16 = 255;
+/// How long nothing issues where a constant operand misses, before another warp may (Huerta et al., 5.1.1).
+const CONSTANT_HOLD: u64 = 4;
 /// From issue to the allocate stage: past the control stage.
 const TO_ALLOCATE: u64 = 2;
 
@@ -154,17 +158,36 @@ impl ControlCore {
     fn blocking(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
         let flights = core.scoreboard.flights(warp);
         let unseen = if core.warps.last_issue[warp].0 + 1 == core.now.0 { of_warp.incremented } else { 0 };
-        let value = |counter: u8| flights[usize::from(counter)].saturating_sub(unseen >> counter & 1);
+        let value = |counter: u8| flights[usize::from(counter)].saturating_sub(u16::from(unseen >> counter & 1));
         let zero = (0..6).find(|counter| control.wait >> counter & 1 != 0 && value(*counter) > 0);
         let limit = || {
             let (counter, most) = control.at_most.map(|both| ((both & 7) as u8, both >> 3))?;
-            (u16::from(value(counter.min(5))) > most).then_some(counter.min(5))
+            (value(counter.min(5)) > most).then_some(counter.min(5))
         };
         let full = || {
             [control.write_counter(), control.read_counter()].into_iter().flatten().find(|counter| flights[usize::from(*counter)] >= MOST)
         };
-        let many = || flights[6..].contains(&u8::MAX).then_some(6);
+        let many = || flights[6..].iter().any(|count| *count >= MOST_UNCOUNTED).then_some(6);
         zero.or_else(limit).or_else(full).or_else(many)
+    }
+
+    /// Looks up the constant operand of the instruction that a warp would issue now; returns whether the warp has to wait for it.
+    pub(super) fn lacks_constant(&mut self, sub: usize, warp: usize, core: &mut Core) -> bool {
+        let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
+        let Some(address) = inst.control.constant else { return false };
+        if std::mem::take(&mut self.warps[warp].has_constant) {
+            return false;
+        }
+        let (now, kernel) = (core.now.0, core.kernel_of(warp).0);
+        let at = self.constants.operand(sub, kernel, address, now, &mut self.behind);
+        if at <= now {
+            return false;
+        }
+        core.counters.sm.constant_misses = self.constants.misses;
+        let of_warp = &mut self.warps[warp];
+        (of_warp.ready_at, of_warp.has_constant) = (at, true);
+        self.subs[sub].control_free = at.min(now + CONSTANT_HOLD);
+        true
     }
 
     /// Issues the front instruction of a warp.
@@ -216,7 +239,12 @@ impl ControlCore {
             self.subs[sub].memory.push(Queued { slot, warp: warp as u8, enters: now + TO_ALLOCATE, reads, counter });
             self.subs[sub].control_free = now + 1;
         } else {
-            self.execute(sub, warp, &code, (result, bank), reads, core, completions);
+            let mut late = 0;
+            if code.control.pipe == Pipe::Constant {
+                late = self.constants.load(kernel, core.warps.stream(warp).payload(&inst), now, &mut self.behind);
+                core.counters.sm.constant_misses = self.constants.misses;
+            }
+            self.execute(sub, warp, &code, (result, bank, late), reads, core, completions);
         }
         if let Beside::Product { columns, registers, closes } = code.control.beside
             && inst.mask.0 != 0
@@ -284,14 +312,15 @@ impl ControlCore {
         if to_memory || code.dst == NO_REGISTER { NO_REGISTER } else { COUNTERS + PORT_ONLY }
     }
 
-    /// An instruction that is no access to memory goes through the allocate stage to its pipe: all its cycles follow now.
+    /// An instruction that is no access to memory goes through the allocate stage to its pipe: all its cycles follow now. Its result is `late`
+    /// cycles later than the pipe's latency.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
     fn execute(
         &mut self,
         sub: usize,
         warp: usize,
         code: &StaticInst,
-        (result, bank): (u16, u8),
+        (result, bank, late): (u16, u8, u64),
         reads: [u8; 2],
         core: &mut Core,
         completions: &mut Wheel,
@@ -318,7 +347,12 @@ impl ControlCore {
             Some(counter) if core.scoreboard.begin_group(warp, counter) => NO_REGISTER,
             _ => result,
         };
-        completions.add(core.now, written, Completion { warp: warp as u8, bank, dst: result });
+        let done = Completion { warp: warp as u8, bank, dst: result };
+        if late > 0 {
+            self.constants.write_late(now + written + late, done);
+        } else {
+            completions.add(core.now, written, done);
+        }
     }
 
     /// What follows the instruction of a warp that has just been issued.
@@ -341,7 +375,7 @@ impl ControlCore {
             self.decode(warp, core, observers);
         }
         let next = self.front(warp, core).1;
-        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, pc, next, core.now.0);
+        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), core.now.0, &mut self.behind);
         core.counters.sm.instruction_misses = self.instructions.misses;
     }
 

@@ -10,6 +10,8 @@
 //!
 //! Invariant: a sub-core that is not looked at before `looks_at` can issue nothing before, for the same reason, unless one of its warps is touched.
 
+mod caches;
+mod constants;
 mod fetch;
 mod issue;
 mod memory;
@@ -26,6 +28,8 @@ use super::observers::Observers;
 use super::operands::Operands;
 use super::stall::StallReason;
 use super::writeback::Wheel;
+use caches::Behind;
+use constants::Constants;
 use fetch::Instructions;
 use memory::MemoryQueue;
 use ports::{Ports, ReuseCache};
@@ -62,12 +66,23 @@ struct WarpControl {
     incremented: u8,
     /// The counters that a memory instruction incremented last.
     by_memory: u8,
+    /// The constant that its front instruction reads has come.
+    has_constant: bool,
     /// The warp by its order of launch.
     age: u32,
 }
 
 impl WarpControl {
-    const NOBODY: Self = Self { ready_at: 0, fetched_at: 0, held_until: 0, at_fence: false, incremented: 0, by_memory: 0, age: u32::MAX };
+    const NOBODY: Self = Self {
+        ready_at: 0,
+        fetched_at: 0,
+        held_until: 0,
+        at_fence: false,
+        incremented: 0,
+        by_memory: 0,
+        has_constant: false,
+        age: u32::MAX,
+    };
 }
 
 /// The core.
@@ -78,6 +93,8 @@ pub(super) struct ControlCore {
     subs: Box<[SubCore]>,
     warps: Box<[WarpControl; MAX_WARPS]>,
     instructions: Instructions,
+    constants: Constants,
+    behind: Behind,
     products: GroupProducts,
     /// The load/store unit takes no instruction before.
     accepts_at: u64,
@@ -111,6 +128,8 @@ impl ControlCore {
             subs: (0..spec.schedulers).map(|_| sub()).collect(),
             warps: Box::new([WarpControl::NOBODY; MAX_WARPS]),
             instructions: Instructions::new(&spec.control, spec.schedulers as usize),
+            constants: Constants::new(&spec.control, spec.schedulers as usize),
+            behind: Behind::new(&spec.control),
             products: GroupProducts::new(spec.control.products),
             accepts_at: 0,
             turn: 0,
@@ -132,9 +151,11 @@ impl ControlCore {
         Cycle(self.next)
     }
 
-    /// A kernel begins: no instruction of it is in the caches.
+    /// A kernel begins: neither its code nor its constants are in the caches.
     pub(super) fn enter_kernel(&mut self, name: &str) {
-        self.instructions.clear(name);
+        self.instructions.clear();
+        self.constants.clear();
+        self.behind.clear(name);
     }
 
     /// Memory instructions of `warps` are dropped: so is what their sub-cores remember of the warps.
@@ -144,6 +165,7 @@ impl ControlCore {
             self.products.forget(warp);
         }
         self.far_fences &= !warps;
+        self.constants.squash(warps);
         self.subs.iter_mut().for_each(|sub| sub.memory.squash(warps));
     }
 
@@ -161,7 +183,7 @@ impl ControlCore {
             if core.warps.fetchable & !core.warps.frozen & 1 << warp != 0 {
                 self.decode(warp, core, observers);
                 let (kernel, pc) = self.front(warp, core);
-                self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1);
+                self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1, &mut self.behind);
                 core.counters.sm.instruction_misses = self.instructions.misses;
             }
         }
@@ -210,9 +232,13 @@ impl ControlCore {
             let looked = self.look(sub, mine, core);
             let (reason, warps) = if looked.eligible != 0 {
                 let warp = issue.pick(sub, looked.eligible, core, observers);
-                self.issue(sub, warp, issue, core, operands, completions, observers);
                 self.subs[sub].looks_at = now + 1;
-                (StallReason::Issued, 1 << warp)
+                if self.lacks_constant(sub, warp, core) {
+                    (StallReason::ScoreboardAlu, 1 << warp)
+                } else {
+                    self.issue(sub, warp, issue, core, operands, completions, observers);
+                    (StallReason::Issued, 1 << warp)
+                }
             } else {
                 self.subs[sub].looks_at = looked.again_at;
                 looked.reason(&core.warps, mine)
@@ -228,13 +254,17 @@ impl ControlCore {
         let now = core.now.0;
         let accepts = if memory::is_free(operands) { self.accepts_at } else { u64::MAX };
         let of_sub = |sub: &SubCore| sub.looks_at.min(sub.memory.next_event(accepts));
-        self.subs.iter().map(of_sub).min().unwrap_or(u64::MAX).max(now + 1)
+        let of_subs = self.subs.iter().map(of_sub).min().unwrap_or(u64::MAX);
+        of_subs.min(self.constants.next_event()).max(now + 1)
     }
 
     /// One cycle of the address units, and of what they offer to the load/store unit.
     pub(super) fn offer(&mut self, core: &mut Core, operands: &mut Operands, completions: &mut Wheel) {
         let now = core.now.0;
         let places = self.spec.memory_queue as usize + 1;
+        while let Some(result) = self.constants.next_result(now) {
+            completions.add(core.now, 1, result);
+        }
         for sub in &mut self.subs {
             sub.memory.read(now, &self.spec, &sub.ports, core, completions);
         }

@@ -2,7 +2,7 @@
 //!
 //! A stage owns its queues and registers. It changes the warps through a closed set of signals: [`Core::front_changed`],
 //! [`Core::register_ready`], [`Core::instruction_done`], [`Core::stores_done`], [`Core::atomics_done`], and those of a warp that begins
-//! to wait or ends ([`Core::reach_barrier`], [`Core::reach_fence`], [`Core::reach_atomic`], [`Core::warp_finished`]).
+//! to wait or ends ([`Core::reach_barrier`], [`Core::reach_fence`], [`Core::reach_atomic`], [`Core::reach_copies`], [`Core::warp_finished`]).
 
 mod buffer;
 mod ctas;
@@ -14,7 +14,7 @@ mod warps;
 use warpshard_base::{Cycle, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::Sm as Spec;
 use warpshard_protocol::{CtaNotice, Outbox, Payload, PeerPacket};
-use warpshard_workload::{OpClass, StaticInst};
+use warpshard_workload::{Beside, Control, OpClass, StaticInst};
 
 use super::counters::SmStats;
 use super::kinds::{self, ClassRoute};
@@ -140,7 +140,7 @@ impl Core {
     }
 
     /// A flight of a warp ended: a dependence counter of it falls.
-    // Apart: only cores with control words have them.
+    // Apart: only cores with control words, and copies to shared memory, have them.
     #[inline(never)]
     fn flight_ended(&mut self, warp: usize, flight: u16) {
         if flight == PORT_ONLY {
@@ -149,6 +149,9 @@ impl Core {
         self.scoreboard.end_flight(warp, flight);
         let warps = &mut self.warps;
         warps.touched |= 1 << warp;
+        if warps.at_copies >> warp & 1 != 0 && self.scoreboard.copies_are_over(warp) {
+            warps.leave_copies(warp);
+        }
         if (warps.at_fence | warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
             warps.fence_over |= warps.at_fence & 1 << warp;
             self.check_release(warp);
@@ -237,6 +240,20 @@ impl Core {
         self.warps.at_atomic |= 1 << warp;
     }
 
+    /// A warp issued an instruction that begins a copy to shared memory, closes a group of copies, or waits for groups.
+    pub(super) fn reach_copies(&mut self, warp: usize, control: &Control) {
+        match control.beside {
+            Beside::Copy { .. } => self.scoreboard.begin_flight(warp, COPIES),
+            Beside::CopyGroup => self.scoreboard.count_group(warp, control.write_counter().unwrap_or(0)),
+            _ => {
+                if !self.scoreboard.wait_for_copies(warp, control.at_most.unwrap_or(0)) {
+                    self.warps.at_copies |= 1 << warp;
+                    self.warps.at_atomic |= 1 << warp;
+                }
+            }
+        }
+    }
+
     /// A warp issued its last instruction: barriers wait for it no longer.
     pub(super) fn warp_finished(&mut self, warp: usize) {
         let slot = self.warps.cta[warp];
@@ -283,6 +300,8 @@ impl Core {
                 "at a barrier".to_owned()
             } else if warps.at_fence & bit != 0 {
                 "at a memory fence".to_owned()
+            } else if warps.at_copies & bit != 0 {
+                "for copies to shared memory".to_owned()
             } else if warps.at_atomic & bit != 0 {
                 format!("for {} lanes of atomics", warps.atomics[warp])
             } else if warps.finished & bit != 0 {

@@ -1,4 +1,4 @@
-//! The scoreboard: registers with pending writes of issued instructions.
+//! The scoreboard: registers with pending writes of issued instructions, and asynchronous copies.
 //!
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
 //! pending write. RZ (255) is a register like any other, as in the reference.
@@ -63,27 +63,30 @@ const FLIGHTS: usize = 8;
 struct Group {
     warp: u8,
     counter: u8,
-    left: u8,
+    left: u16,
 }
 
-/// Reserved registers of all warps; and where the code has control words, what their dependence counters count.
+/// Reserved registers of all warps; copies to shared memory; and where the core has control words, what their dependence counters count.
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
-    flights: Box<[[u8; FLIGHTS]; MAX_WARPS]>,
+    counted: Box<[Counted; MAX_WARPS]>,
     groups: Vec<Group>,
-    /// Copies of each warp that have ended, from the beginning on.
-    copies_ended: Box<[u32; MAX_WARPS]>,
+}
+
+/// What is counted of a warp.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Counted {
+    flights: [u16; FLIGHTS],
+    /// Copies that have ended, from the beginning on.
+    copies_ended: u32,
+    /// The groups of copies that may be incomplete when a warp that waits for them goes on, as `Control::at_most`.
+    at_most: u16,
 }
 
 impl Scoreboard {
     pub(in crate::sm) fn new() -> Self {
-        Self {
-            warps: Box::new([Reserved::default(); MAX_WARPS]),
-            flights: Box::new([[0; FLIGHTS]; MAX_WARPS]),
-            groups: Vec::new(),
-            copies_ended: Box::new([0; MAX_WARPS]),
-        }
+        Self { warps: Box::new([Reserved::default(); MAX_WARPS]), counted: Box::new([Counted::default(); MAX_WARPS]), groups: Vec::new() }
     }
 
     #[inline]
@@ -142,52 +145,72 @@ impl Scoreboard {
     /// Releases all registers of a warp: nothing that is under way will write them.
     pub(in crate::sm) fn forget(&mut self, warp: usize) {
         *self.of_mut(warp) = Reserved::default();
-        self.flights[warp] = [0; FLIGHTS];
+        self.counted[warp].flights = [0; FLIGHTS];
         self.groups.retain(|group| usize::from(group.warp) != warp);
     }
 
     /// Whether no register of the warp is reserved, and no counter of it counts anything.
     #[inline]
     pub(in crate::sm) fn is_clear(&self, warp: usize) -> bool {
-        self.of(warp).named() == 0 && self.flights[warp % MAX_WARPS] == [0; FLIGHTS]
+        self.of(warp).named() == 0 && self.counted[warp % MAX_WARPS].flights == [0; FLIGHTS]
     }
 
     /// What the counters of a warp count.
     #[inline]
-    pub(in crate::sm) fn flights(&self, warp: usize) -> &[u8; FLIGHTS] {
-        &self.flights[warp % MAX_WARPS]
+    pub(in crate::sm) fn flights(&self, warp: usize) -> &[u16; FLIGHTS] {
+        &self.counted[warp % MAX_WARPS].flights
+    }
+
+    /// Whether the copies that a warp waits for are complete.
+    pub(in crate::sm) fn copies_are_over(&self, warp: usize) -> bool {
+        let Counted { flights, at_most, .. } = &self.counted[warp];
+        flights.get(usize::from(at_most & 7)).is_none_or(|count| *count <= at_most >> 3)
+    }
+
+    /// A warp waits for groups of copies, `at_most` as in [`Control::at_most`](warpshard_workload::Control::at_most); returns whether they are complete.
+    pub(in crate::sm) fn wait_for_copies(&mut self, warp: usize, at_most: u16) -> bool {
+        self.counted[warp].at_most = at_most;
+        self.copies_are_over(warp)
     }
 
     /// One more flight of a warp.
     pub(in crate::sm) fn begin_flight(&mut self, warp: usize, flight: u16) {
-        let count = &mut self.flights[warp][usize::from(flight)];
-        debug_assert!(*count < u8::MAX, "flight {flight} of warp {warp} overflows");
+        let count = &mut self.counted[warp].flights[usize::from(flight)];
+        debug_assert!(*count < u16::MAX, "flight {flight} of warp {warp} overflows");
         *count += 1;
     }
 
     /// The copies of a warp under way become a group that a counter, already incremented, waits for; returns whether there are any.
     pub(in crate::sm) fn begin_group(&mut self, warp: usize, counter: u8) -> bool {
-        let left = self.flights[warp][usize::from(COPIES)];
+        let left = self.counted[warp].flights[usize::from(COPIES)];
         if left > 0 {
             self.groups.push(Group { warp: warp as u8, counter, left });
         }
         left > 0
     }
 
+    /// The copies of a warp under way, if there are any, become a group that a counter counts.
+    pub(in crate::sm) fn count_group(&mut self, warp: usize, counter: u8) {
+        if self.begin_group(warp, counter) {
+            self.begin_flight(warp, counter.into());
+        }
+    }
+
     /// Copies of a warp that have ended, and those under way.
     pub(in crate::sm) fn copies(&self, warp: usize) -> (u32, u32) {
-        (self.copies_ended[warp], u32::from(self.flights[warp][usize::from(COPIES)]))
+        let Counted { flights, copies_ended, .. } = &self.counted[warp];
+        (*copies_ended, flights[usize::from(COPIES)].into())
     }
 
     /// A flight of a warp ends, and with the last copy of a group that of its counter.
     pub(in crate::sm) fn end_flight(&mut self, warp: usize, flight: u16) {
-        let flights = &mut self.flights[warp];
+        let Counted { flights, copies_ended, .. } = &mut self.counted[warp];
         flights[usize::from(flight)] = flights[usize::from(flight)].saturating_sub(1);
         if flight == COPIES {
-            self.copies_ended[warp] = self.copies_ended[warp].wrapping_add(1);
+            *copies_ended = copies_ended.wrapping_add(1);
             for group in self.groups.iter_mut().filter(|group| usize::from(group.warp) == warp) {
                 group.left -= 1;
-                flights[usize::from(group.counter)] -= u8::from(group.left == 0);
+                flights[usize::from(group.counter)] -= u16::from(group.left == 0);
             }
             self.groups.retain(|group| group.left > 0);
         }

@@ -74,8 +74,10 @@ pub(in crate::sm) struct Warps {
     pub(in crate::sm) at_barrier: u64,
     /// Waits for its outstanding writes to registers, because of a memory fence.
     pub(in crate::sm) at_fence: u64,
-    /// Waits for an atomic.
+    /// Waits for an atomic, or for groups of copies to shared memory.
     pub(in crate::sm) at_atomic: u64,
+    /// Those of them that wait for copies.
+    pub(in crate::sm) at_copies: u64,
     /// The front instruction meets a reserved register.
     pub(in crate::sm) hazard: u64,
     /// As above, and the register is reserved by a memory instruction.
@@ -158,6 +160,7 @@ impl Warps {
             at_barrier: 0,
             at_fence: 0,
             at_atomic: 0,
+            at_copies: 0,
             hazard: 0,
             hazard_memory: 0,
             fence_over: 0,
@@ -287,6 +290,7 @@ impl Warps {
             &mut self.fetchable,
             &mut self.at_barrier,
             &mut self.at_atomic,
+            &mut self.at_copies,
             &mut self.at_fence,
             &mut self.hazard,
             &mut self.hazard_memory,
@@ -480,6 +484,12 @@ impl Warps {
         self.wait_ended = true;
     }
 
+    /// The groups of copies that a warp waited for are complete.
+    pub(in crate::sm) fn leave_copies(&mut self, warp: usize) {
+        self.at_copies &= !(1 << warp);
+        self.leave_atomic(warp);
+    }
+
     /// Warps that wait for something other than a register or a unit.
     #[inline]
     pub(in crate::sm) fn waiting(&self) -> u64 {
@@ -498,7 +508,7 @@ impl Warps {
         self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
-    /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence or an atomic. One that
+    /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence, an atomic or copies. One that
     /// waits gives its place away, as in GPGPU-Sim's static limiting; or a CTA with more warps than the limit would wait at its
     /// barrier for warps that may not issue.
     pub(in crate::sm) fn oldest(&self, limit: u32) -> u64 {

@@ -251,6 +251,7 @@ impl IssueStage {
         let cta = core.warps.cta[warp];
         let code = &core.ctas.code(cta)[inst.index as usize];
         let StaticInst { class, dst, packed_half, flops, mem, .. } = *code;
+        let copies = code.control.beside.concerns_copies();
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
@@ -282,16 +283,18 @@ impl IssueStage {
         }
         // Without branches: the class of an instruction is unpredictable.
         let atomic = is_atomic(mem) & (inst.mask.0 != 0);
-        if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) {
-            self.begin_wait(class, warp, lanes as u16, core, observers);
+        if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) | copies {
+            self.begin_wait((class, inst.index), warp, lanes as u16, core, observers);
         }
         route.kind
     }
 
-    /// A warp issued a barrier or fence, or an atomic of so many lanes, and may have to wait.
+    /// A warp issued a barrier or fence, an atomic of so many lanes, or what concerns copies to shared memory, and may have to wait.
     #[cold]
-    fn begin_wait(&mut self, class: OpClass, warp: usize, lanes: u16, core: &mut Core, observers: &mut Observers) {
+    fn begin_wait(&mut self, (class, index): (OpClass, u32), warp: usize, lanes: u16, core: &mut Core, observers: &mut Observers) {
+        let control = core.code_of(warp)[index as usize].control;
         match class {
+            _ if control.beside.concerns_copies() => core.reach_copies(warp, &control),
             OpClass::Barrier => {
                 let kernel = core.kernel_of(warp);
                 core.counters.kernels[kernel.index()].barrier_instructions += 1;

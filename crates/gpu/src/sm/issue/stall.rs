@@ -44,7 +44,8 @@ pub(super) fn stall_reason(warps: &Warps, supervised: u64, kept_out: u16) -> (St
     let fenced = mine & (warps.at_fence | warps.at_atomic);
     let (at_barrier, unfinished) = (mine & warps.at_barrier, mine & !warps.finished);
     if fenced != 0 {
-        (StallReason::Fence, fenced)
+        let copies = fenced & warps.at_copies;
+        if copies != 0 { (StallReason::ScoreboardMemory, copies) } else { (StallReason::Fence, fenced) }
     } else if at_barrier != 0 {
         (StallReason::Barrier, at_barrier)
     } else if decoded != 0 {

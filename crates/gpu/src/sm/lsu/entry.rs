@@ -8,11 +8,14 @@ use warpshard_seam::Identity;
 use warpshard_workload::{Beside, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
-use super::super::core::{Core, NOBODY};
+use super::super::core::{COPIES, COUNTERS, Core, NOBODY};
 use super::super::operands::IssuedInst;
 use super::super::writeback::{Completion, Wheel};
 use super::loads::Load;
 use super::{Entry, Lsu, Work, local, shared};
+
+/// The register of a result that is not wanted.
+const RZ: u16 = 255;
 
 impl Lsu {
     /// An instruction enters the unit.
@@ -29,6 +32,7 @@ impl Lsu {
             local: false,
             texture: false,
             atomic_lanes: 0,
+            late: 0,
             left: issued.left,
             ahead: 0,
             signature: Identity::signature(issued.inst.index, issued.warp),
@@ -90,6 +94,8 @@ impl Lsu {
         counters.shared_words += u64::from(lanes * u32::from(mem.width).div_ceil(4));
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = lanes as u8;
+            let dst = core.code_of(warp)[issued.inst.index as usize].dst;
+            entry.late = if dst < RZ { core.spec.shared.atomic_latency as u16 } else { 0 };
         }
     }
 
@@ -123,10 +129,12 @@ impl Lsu {
             CachePolicy::Global => true,
             CachePolicy::System => core.spec.l1.system_loads == SystemLoads::Bypass,
         };
-        // Only the cores that time these copies by what they are know of it.
-        let copies =
-            core.code_of(warp)[issued.inst.index as usize].control.beside == Beside::Copy { past_l1: true } && self.beside.is_some();
-        entry.bypass = atomic || tagged || beyond || copies || self.l1.is_none();
+        let mut copied_past = false;
+        if let Beside::Copy { past_l1 } = core.code_of(warp)[issued.inst.index as usize].control.beside {
+            entry.dst = COUNTERS + COPIES;
+            copied_past = past_l1;
+        }
+        entry.bypass = atomic || tagged || beyond || copied_past || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {
@@ -153,7 +161,7 @@ impl Lsu {
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
-            let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
+            let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, entry.dst, issued.left);
             let mut load = Load { warp, bank, dst, pending, transfer: 0, kernel, left, atomic };
             if !load.is_copy() {
                 load.transfer = self.loads.transfer(mem.width.into());

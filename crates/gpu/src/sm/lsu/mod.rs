@@ -82,6 +82,8 @@ struct Entry {
     texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
+    /// Cycles that it takes beyond the latency of shared memory.
+    late: u16,
     /// Instructions that the warp has left after this one.
     left: u32,
     /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.

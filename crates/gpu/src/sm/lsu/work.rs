@@ -32,7 +32,7 @@ impl Lsu {
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
                 let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
                 self.elsewhere |= 1 << answers::SHARED;
-                self.shared_pipe.push_back((core.now.after(self.shared_latency), answer));
+                self.shared_pipe.push_back((core.now.after(self.shared_latency + u64::from(entry.late)), answer));
             }
             Work::Nothing => {
                 if entry.dst != NO_REGISTER {

@@ -12,7 +12,7 @@ pub(super) fn machine() -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
     (sm.style, sm.order) = (CoreStyle::ControlWords, WarpOrder::Gty);
-    sm.control = ControlCore { fetch_latency: [1; 3], fetch_interval: [1; 2], redirect: 1, ..sm.control };
+    sm.control = ControlCore { fetch_latency: [1; 4], fetch_interval: [1; 3], redirect: 1, ..sm.control };
     machine
 }
 
@@ -128,6 +128,30 @@ fn a_fence_stands_for_the_time_of_its_scope() {
         let fence = StaticInst { control: Control { scope, ..words(1, Pipe::Alu) }, ..op(OpClass::Fence, NO_REGISTER, &[]) };
         assert_eq!(gaps(&[fence, alu(1, &[2], words(1, Pipe::Fma))]), [cycles]);
     }
+}
+
+#[test]
+fn a_constant_operand_holds_its_warp_until_its_line_is_there() {
+    let plain = alu(1, &[2], words(1, Pipe::Fma));
+    let with = |address| StaticInst { control: Control { constant: Some(address), ..plain.control }, ..plain };
+    // A line has 64 bytes; from 0x240 on it is the next one.
+    assert_eq!(gaps(&[plain, with(0x210), with(0x230), with(0x240), with(0x210), plain]), [80, 1, 80, 1, 1]);
+}
+
+#[test]
+fn the_result_of_an_ldc_that_misses_comes_later() {
+    let mut program = Program::new(1);
+    let ldc = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Constant) }, ..op(OpClass::Alu, 1, &[]) };
+    let reads: [&[u32]; 4] = [&[0x200], &[0x200], &[0x240, 0x280], &[]];
+    for lines in reads {
+        program.payload(0, ldc, lines);
+        program.all(alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) }));
+    }
+    let mut bench = Bench::single(&machine(), 32, program.exit());
+    let issues = bench.issues();
+    let waits: Vec<u64> = (0..4).map(|i| issues[2 * i + 1] - issues[2 * i]).collect();
+    assert_eq!(waits, [29 + 70, 29, 29 + 71, 29], "lines come one by one");
+    assert_eq!(bench.stats().sm.constant_misses, 3);
 }
 
 /// A group of copies: its counter falls with the last of them, which takes a round through memory.

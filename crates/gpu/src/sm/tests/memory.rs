@@ -3,6 +3,7 @@
 use warpshard_base::Addr;
 use warpshard_config::machine::{CoreStyle, Machine, WriteMiss, WritePolicy};
 use warpshard_protocol::MemOp;
+use warpshard_workload::Beside;
 
 use super::*;
 use crate::test_machine::{kernel_info, test_machine};
@@ -33,6 +34,42 @@ fn a_dependent_load_that_hits_takes_24_cycles() {
         }
     });
     assert!((4..18).all(|i| issues[2 * i + 2] - issues[2 * i] == 24), "{issues:?}");
+}
+
+/// Copies in groups of one. Of two groups under way, the first is over an answer after its issue, the second when its own has come.
+#[test]
+fn a_wait_for_groups_of_copies_ends_with_the_data_of_the_groups() {
+    let copy = |past_l1| StaticInst {
+        control: Control { beside: Beside::Copy { past_l1 }, ..Control::NONE },
+        ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
+    };
+    let alu = |control: Control| StaticInst { control, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let close = alu(Control { beside: Beside::CopyGroup, counters: Control::counters(Some(0), None), ..Control::NONE });
+    let wait = |most: u16| alu(Control { beside: Beside::CopyWait, at_most: Some(most << 3), ..Control::NONE });
+    let run = |past_l1: bool, gap: usize, waits: &[StaticInst]| {
+        let mut program = Program::new(1);
+        program.access(0, copy(past_l1), FULL, &lanes(0x10_0000, 4)).all(close);
+        for _ in 0..gap {
+            program.all(op(OpClass::Alu, 1, &[1]));
+        }
+        program.access(0, copy(past_l1), FULL, &lanes(0x20_0000, 4)).all(close);
+        for wait in waits {
+            program.all(*wait).all(op(OpClass::Alu, 1, &[2]));
+        }
+        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        let issues = bench.issues();
+        let answers: Vec<u64> = bench.requests().iter().map(|(at, _)| at + bench.latency).collect();
+        // When each wait was over, and when the last sector of each copy came.
+        let over: Vec<u64> = (0..waits.len()).map(|i| issues[4 + gap + 2 * i + 1]).collect();
+        (over, answers[3], answers[7], issues[3 + gap])
+    };
+    for past_l1 in [false, true] {
+        let (over, first, second, _) = run(past_l1, 10, &[wait(1), wait(0)]);
+        assert!(first <= over[0] && over[0] < second && second <= over[1], "{over:?}, {first}, {second}");
+        assert!(over[0] <= first + 5 && over[1] <= second + 5, "{over:?}, {first}, {second}");
+        let (over, first, _, closed) = run(past_l1, 0, &[wait(2)]);
+        assert!(over[0] < first && over[0] <= closed + 4, "two groups may be left: {over:?}, {closed}");
+    }
 }
 
 #[test]

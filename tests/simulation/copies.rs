@@ -1,0 +1,67 @@
+//! Asynchronous copies to shared memory (LDGSTS): what waits for them waits for their data, on cores of every style, in programs and in recorded
+//! traces.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use warpshard::chip::{RunOptions, simulate};
+use warpshard::config::Machine;
+use warpshard::trace::{TraceOptions, load};
+use warpshard::workload::Workload;
+
+use crate::common::{machine, program};
+
+/// Cycles of the only kernel, from the start of its first CTA on.
+fn cycles(machine: &Machine, workload: &Arc<Workload>) -> u64 {
+    let kernels = simulate(machine, workload, RunOptions::default()).unwrap().outcome.kernels;
+    kernels[0].ended.unwrap() - kernels[0].started.unwrap()
+}
+
+#[test]
+fn a_chain_of_copies_is_no_faster_than_a_chain_of_loads() {
+    let of = |name: &str| program(&format!("{}/tests/data/programs/{name}.toml", env!("CARGO_MANIFEST_DIR")));
+    let (copies, loads) = (of("chase_async"), of("chase_plain"));
+    for name in ["rtx3070", "v100", "h100"] {
+        let machine = machine(name, &[]);
+        let (copies, loads) = (cycles(&machine, &copies), cycles(&machine, &loads));
+        assert!(copies >= loads, "{name}: {copies} cycles with copies, {loads} with loads");
+        // Beside the load a step writes the address, waits, and reads shared memory.
+        assert!(copies < 2 * loads, "{name}: {copies} cycles with copies, {loads} with loads");
+    }
+}
+
+/// A recorded warp that copies `steps` lines from device memory, far apart, each a group, and lets `left` groups be incomplete after each.
+fn recorded(steps: u64, left: Option<u32>) -> Arc<Workload> {
+    let mut lines = String::new();
+    for step in 0..steps {
+        let address = 0x7f00_0000_0000 + step * 0x10_0000;
+        writeln!(lines, "0000 ffffffff 1 R3 LDGSTS.E.BYPASS.LTC128B.128 2 R4 R5 16 1 0x{address:x} 16 0 ").unwrap();
+        lines += "0010 ffffffff 0 LDGDEPBAR 0 0 0 \n";
+        if let Some(left) = left {
+            writeln!(lines, "0020 ffffffff 0 DEPBAR.LE 0 0 {left} ").unwrap();
+        }
+    }
+    lines += "0030 ffffffff 0 EXIT 0 0 0 \n";
+    let text = format!(
+        "-kernel name = copies\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 512\n-nregs = 32\n-binary version = 80\n\
+         -cuda stream id = 0\n-shmem base_addr = 0x0\n-local mem base_addr = 0x0\n-nvbit version = 1.5.5\n-accelsim tracer version = 5\n\n\
+         #traces format = [line_num] PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width [adrrescompress?] [mem_addresses] immediate\n\n\
+         #BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 0\ninsts = {}\n{lines}\n#END_TB\n",
+        lines.lines().count()
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel-1.traceg");
+    std::fs::write(&path, text).unwrap();
+    Arc::new(load(&path, &TraceOptions::default()).unwrap())
+}
+
+#[test]
+fn recorded_waits_for_groups_of_copies_end_as_their_limits_say() {
+    for name in ["rtx3070", "h100"] {
+        let machine = machine(name, &[]);
+        let [all, two, free] = [Some(0), Some(1), None].map(|left| cycles(&machine, &recorded(16, left)));
+        assert!(all > 6 * free, "{name}: {all} cycles one after the other, {free} without waiting");
+        // Two at a time.
+        assert!((all * 4 / 10..all * 6 / 10).contains(&two), "{name}: {all} cycles one after the other, {two} in pairs");
+    }
+}
