@@ -62,12 +62,15 @@ struct WarpControl {
     incremented: u8,
     /// The counters that a memory instruction incremented last.
     by_memory: u8,
+    /// Of these the counters that the L1 or the texture unit will let fall.
+    by_l1: u8,
     /// The warp by its order of launch.
     age: u32,
 }
 
 impl WarpControl {
-    const NOBODY: Self = Self { ready_at: 0, fetched_at: 0, held_until: 0, at_fence: false, incremented: 0, by_memory: 0, age: u32::MAX };
+    const NOBODY: Self =
+        Self { ready_at: 0, fetched_at: 0, held_until: 0, at_fence: false, incremented: 0, by_memory: 0, by_l1: 0, age: u32::MAX };
 }
 
 /// The core.
@@ -163,6 +166,9 @@ impl ControlCore {
                 let (kernel, pc) = self.front(warp, core);
                 self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1);
                 core.counters.sm.instruction_misses = self.instructions.misses;
+                if let Some(reasons) = &mut observers.reasons {
+                    reasons.goes_on(warp, 0, self.warps[warp].fetched_at);
+                }
             }
         }
     }
@@ -207,9 +213,10 @@ impl ControlCore {
                 continue;
             }
             core.warps.touched &= !mine;
-            let looked = self.look(sub, mine, core);
+            let looked = self.look(sub, mine, core, observers.reasons.as_deref_mut());
             let (reason, warps) = if looked.eligible != 0 {
                 let warp = issue.pick(sub, looked.eligible, core, observers);
+                observers.pass_over(looked.eligible & !(1 << warp), now);
                 self.issue(sub, warp, issue, core, operands, completions, observers);
                 self.subs[sub].looks_at = now + 1;
                 (StallReason::Issued, 1 << warp)
