@@ -288,7 +288,7 @@ impl ControlCore {
             core.scoreboard.begin_flight(warp, u16::from(counter));
             of_warp.incremented |= 1 << counter;
             of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
-            of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(to_memory && goes_to_l1(code)) << counter;
+            of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(goes_to_l1(code)) << counter;
         }
         if let Beside::Copy { .. } = control.beside {
             core.scoreboard.begin_flight(warp, COPIES);

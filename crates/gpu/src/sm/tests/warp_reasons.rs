@@ -73,6 +73,18 @@ fn memory_behind_the_l1_is_a_long_scoreboard_and_shared_memory_a_short_one() {
     assert_eq!(wait_for(MemSpace::Shared, WarpReason::LongScoreboard), 0);
 }
 
+/// The group itself is no access to memory, and its counter falls with the answers of its copies.
+#[test]
+fn a_group_of_copies_is_a_long_scoreboard() {
+    let copy = Control { beside: Beside::Copy { past_l1: false }, ..words(1, Pipe::Alu) };
+    let copy = StaticInst { control: copy, ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2]) };
+    let group = Control { beside: Beside::CopyGroup, stall: 2, pipe: Pipe::Alu, ..COUNTER };
+    let group = StaticInst { control: group, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let code = [copy, group, alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) })];
+    assert!(cycles(&machine(), 1, &code, WarpReason::LongScoreboard) > 50, "the rest of the latency of the memory");
+    assert_eq!(cycles(&machine(), 1, &code, WarpReason::ShortScoreboard), 0);
+}
+
 /// Without control words, a warp waits for the register that it names.
 #[test]
 fn a_register_is_waited_for_as_a_counter() {
