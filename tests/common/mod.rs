@@ -53,10 +53,11 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
 /// What makes the test machine's crossbar one of the other kinds.
 pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
 /// Cores whose dependences come from control words, or from registers where the code has none.
-pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")];
+pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.warp_states", "true")];
 /// The same with shared memory for the tiles of products of warp groups.
 pub(crate) const TILES: &[(&str, &str)] = &[
     ("gpu.sm.style", "control-words"),
+    ("gpu.sm.warp_states", "true"),
     ("gpu.sm.order", "gty"),
     ("gpu.sm.shared_bytes", "96 KiB"),
     ("gpu.sm.l1.unified.adaptive", "false"),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use warpshard_base::{ClockDomain, Cycle, UnitId};
 use warpshard_engine::{Ranks, Unit, share};
 use warpshard_gpu::cta::Grid;
-use warpshard_gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
+use warpshard_gpu::sm::{
+    ClassCounts, KernelCounters, StallCounts, WarpReasonCounts, add_classes, visit_classes, visit_stalls, visit_warp_reasons,
+};
 use warpshard_mem::llc::LlcKernelCounters;
 use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies, PerKernel};
 use warpshard_workload::Workload;
@@ -22,6 +24,8 @@ struct OfKernel {
     classes: ClassCounts,
     stalls: StallCounts,
     llc: LlcKernelCounters,
+    /// On a machine whose SMs count them.
+    reasons: Option<WarpReasonCounts>,
 }
 
 impl OfKernel {
@@ -30,6 +34,7 @@ impl OfKernel {
         visit_classes(&self.classes, see);
         visit_stalls(&self.stalls, see);
         self.llc.visit(see);
+        self.reasons.iter().for_each(|reasons| visit_warp_reasons(reasons, see));
     }
 }
 
@@ -119,6 +124,10 @@ impl Share {
                     let stats = sm.stats();
                     stats.kernels.counted().for_each(|(kernel, part)| of_kernels[kernel].sm.add(part));
                     stats.classes.counted().for_each(|(kernel, part)| add_classes(&mut of_kernels[kernel].classes, part));
+                    for (kernel, part) in sm.warp_reasons().into_iter().flat_map(PerKernel::counted) {
+                        let sums = of_kernels[kernel].reasons.get_or_insert_default();
+                        sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+                    }
                     // The first are of schedulers without warps.
                     for (kernel, part) in stats.stalls.counted().filter_map(|(row, part)| Some((row.checked_sub(1)?, part))) {
                         of_kernels[kernel].stalls.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
@@ -220,7 +229,8 @@ pub(super) fn collect(
         }
     }
     let mut infos: Vec<&'static CounterInfo> = Vec::new();
-    OfKernel::default().visit(&mut |info, _| infos.push(info));
+    let reasons = units.iter().any(|unit| matches!(unit, ChipUnit::Sm(sm) if sm.warp_reasons().is_some()));
+    OfKernel { reasons: reasons.then(Default::default), ..OfKernel::default() }.visit(&mut |info, _| infos.push(info));
     for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
         // Of launches that were never reached nothing is shown; the first one names the counters.
         if kernel.launched.is_some() || kernel.index.0 == 0 {

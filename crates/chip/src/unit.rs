@@ -6,7 +6,7 @@ use warpshard_engine::{Sent, Unit, Work};
 use warpshard_gpu::cta::{Grid, GridCounters, GridDecision};
 use warpshard_gpu::sm::{
     CcwsCounters, ClassCounters, KernelCounters, PrefetchCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters,
-    WarpStateCounters,
+    WarpReasonCounters, WarpStateCounters,
 };
 use warpshard_mem::dram::DramCounters;
 use warpshard_mem::dram::control::{BankCounters, ControlCounters};
@@ -75,6 +75,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("sm", SmCounters::INFO.iter().collect()),
         ("sm, and kernels[], each kernel", StallCounters::INFO.iter().collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
+        ("sm, and kernels[], each kernel, with gpu.sm.warp_states and control words", WarpReasonCounters::INFO.iter().collect()),
         ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
         ("sm, with gpu.sm.warp_states", WarpStateCounters::INFO.iter().collect()),
         ("sm, and llc, with a prefetcher", PrefetchCounters::INFO.iter().collect()),

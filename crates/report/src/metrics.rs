@@ -6,6 +6,7 @@ use warpshard_base::StreamId;
 use warpshard_stats::{ComponentStats, Counted, HostFacts, KernelStats, Outcome};
 
 use super::facts::RunFacts;
+use super::nsight;
 
 /// The counter of thread instructions that SMs keep per kernel.
 pub const THREAD_INSTRUCTIONS: &str = "thread_instructions";
@@ -13,6 +14,8 @@ pub const THREAD_INSTRUCTIONS: &str = "thread_instructions";
 pub const WARP_INSTRUCTIONS: &str = "warp_instructions";
 /// The unit that marks the counters of the closed list of scheduler states.
 pub const SCHEDULER_CYCLES: &str = "scheduler cycles";
+/// The unit of counters of warp cycles by state.
+const WARP_CYCLES: &str = "warp cycles";
 
 /// `part / whole`; `None` where the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> Option<f64> {
@@ -92,6 +95,12 @@ impl Totals {
 /// Scheduler cycles by reason: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
 pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| c.info.unit == SCHEDULER_CYCLES).copied().collect()).unwrap_or_default()
+}
+
+/// Warp cycles by state, in Nsight Compute's names, where the SMs count them.
+pub fn warp_cycles(totals: &Totals) -> Vec<Counted> {
+    let is_state = |counted: &Counted| counted.info.unit == WARP_CYCLES && counted.info.name.starts_with(nsight::OF_WARP);
+    totals.kind("sm").map(|k| k.counters.iter().filter(|c| is_state(c)).copied().collect()).unwrap_or_default()
 }
 
 /// The activity of one level of the memory hierarchy, over all its components.

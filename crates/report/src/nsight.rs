@@ -1,4 +1,4 @@
-//! Nsight Compute's stall reasons beside the states of our schedulers (`docs/counters.md`).
+//! Nsight Compute's stall reasons beside the states of our warps and schedulers (`docs/counters.md`).
 
 /// Reasons that mean the same.
 #[derive(Clone, Copy, Debug)]
@@ -33,4 +33,47 @@ pub const STALLS: &[Stalls] = &[
         nsight: &["no_instruction", "branch_resolving"],
         ours: &["stall_fetch"],
     },
+];
+
+/// A state of warps.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// The metric, as comparisons name it.
+    pub metric: &'static str,
+    /// Nsight's name, as in `smsp__average_warps_issue_stalled_STATE_per_issue_active`.
+    pub nsight: &'static str,
+    /// The counter of warp cycles in it, where SMs count them (`gpu.sm.warp_states`, with control words).
+    pub ours: &'static str,
+}
+
+/// What the counters of warp cycles by state begin with.
+pub const OF_WARP: &str = "warp_";
+
+macro_rules! states {
+    ($($state:literal),* $(,)?) => {
+        &[$(State { metric: concat!("warp states: ", $state), nsight: $state, ours: concat!("warp_", $state) }),*]
+    };
+}
+
+/// All of Nsight's states of warps. Our cores never miss in a cache of immediate constants, and their warps do not sleep.
+pub const STATES: &[State] = states![
+    "selected",
+    "not_selected",
+    "wait",
+    "long_scoreboard",
+    "short_scoreboard",
+    "gmma",
+    "math_pipe_throttle",
+    "dispatch_stall",
+    "lg_throttle",
+    "tex_throttle",
+    "mio_throttle",
+    "barrier",
+    "membar",
+    "branch_resolving",
+    "no_instruction",
+    "imc_miss",
+    "sleeping",
+    "drain",
+    "misc",
 ];

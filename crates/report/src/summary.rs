@@ -4,11 +4,12 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use warpshard_stats::{EndedBy, HostFacts, KernelStats, Outcome, Relaxed};
+use warpshard_stats::{Counted, EndedBy, HostFacts, KernelStats, Outcome, Relaxed};
 
 use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
+use super::nsight;
 use super::system;
 use super::text::{
     Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap,
@@ -200,15 +201,27 @@ fn cpu_cores(outcome: &Outcome, style: Style) -> String {
 }
 
 fn scheduler_cycles(totals: &Totals, style: Style) -> String {
-    let reasons = metrics::scheduler_cycles(totals);
+    let mut text = shares("Scheduler cycles by reason", &metrics::scheduler_cycles(totals), "stall_", style);
+    if text.is_empty() {
+        return text;
+    }
+    if let Some(Occupancy { active, warps }) = metrics::occupancy(totals) {
+        let occupancy = format!("SMs had resident CTAs in {} of their cycles, with {warps:.1} warps on average", percent(active));
+        text.push_str(&aside(&occupancy, style));
+    }
+    text + &shares("Warp cycles by state, as in Nsight Compute", &metrics::warp_cycles(totals), nsight::OF_WARP, style)
+}
+
+/// A section with the share of each counter in the sum of all; empty where that is zero. Names are without `prefix`.
+fn shares(title: &str, reasons: &[Counted], prefix: &str, style: Style) -> String {
     let all: u64 = reasons.iter().map(|c| c.value).sum();
     if all == 0 {
         return String::new();
     }
-    let name = |name: &str| name.trim_start_matches("stall_").replace('_', " ");
+    let name = |name: &str| name.trim_start_matches(prefix).replace('_', " ");
     let widest = reasons.iter().filter(|c| c.value > 0).map(|c| name(c.info.name).chars().count()).max().unwrap_or(0).min(36);
     let room = style.width() - widest - 14;
-    let mut text = section(&format!("Scheduler cycles by reason ({} in total)", count(all)), style);
+    let mut text = section(&format!("{title} ({} in total)", count(all)), style);
     for reason in reasons.iter().filter(|c| c.value > 0) {
         let share = reason.value as f64 / all as f64;
         let label = clip(&name(reason.info.name), widest);
@@ -216,10 +229,6 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
         // A reason that occurred is visible, however rare it is.
         let drawn = if drawn.is_empty() { "▏" } else { &drawn };
         text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
-    }
-    if let Some(Occupancy { active, warps }) = metrics::occupancy(totals) {
-        let occupancy = format!("SMs had resident CTAs in {} of their cycles, with {warps:.1} warps on average", percent(active));
-        text.push_str(&aside(&occupancy, style));
     }
     text
 }

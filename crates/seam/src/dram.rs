@@ -63,7 +63,8 @@ impl DramSite {
 /// *What it sees.* All requests that wait, in the order of their arrival. A command-level controller shows those of the present direction, reads or
 /// writes, which its marks choose.
 ///
-/// *What it may change.* Its own state, when a request arrives or was taken.
+/// *What it may change.* Its own state, when a request arrives or was taken. What an order does at fixed times, such as to forget every 10,000 cycles,
+/// it does at the first of these calls after such a time, and [`DramOrder::choose`] compares the time with what the state holds.
 ///
 /// *What must hold.* The choice is one of those that may go; any other is a panic that names the order. With `None` nothing is served in this
 /// cycle, and the order is asked again in the next one: an order that never chooses makes the machine stand still.
@@ -71,17 +72,17 @@ pub trait DramOrder: State + Debug + Send + Sync + CopiedDramOrder {
     /// Its name, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// A request, the last of `queue`, has arrived.
-    fn arrived(&mut self, queue: &[Waiting]) {
-        let _ = queue;
+    /// A request, the last of `queue`, has arrived, in cycle `now` of the command clock.
+    fn arrived(&mut self, now: Cycle, queue: &[Waiting]) {
+        let _ = (now, queue);
     }
 
-    /// The place in `queue` of the request that goes now.
+    /// The place in `queue` of the request that goes in cycle `now` of the command clock.
     fn choose(&self, now: Cycle, queue: &[Waiting]) -> Option<usize>;
 
-    /// A request was taken, and is no longer among those of `queue`.
-    fn served(&mut self, request: &Waiting, queue: &[Waiting]) {
-        let _ = (request, queue);
+    /// A request was taken in cycle `now`, and is no longer among those of `queue`.
+    fn served(&mut self, now: Cycle, request: &Waiting, queue: &[Waiting]) {
+        let _ = (now, request, queue);
     }
 }
 

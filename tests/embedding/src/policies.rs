@@ -105,7 +105,7 @@ impl DramOrder for InTurn {
         may_go.min_by_key(|(_, request)| (turn(request.port), request.number)).map(|(at, _)| at)
     }
 
-    fn served(&mut self, request: &Waiting, _: &[Waiting]) {
+    fn served(&mut self, _: Cycle, request: &Waiting, _: &[Waiting]) {
         self.last = request.port;
     }
 }

@@ -3,9 +3,10 @@
 use warpshard::base::{CtaIndex, SECTOR_BYTES};
 use warpshard::chip::RunResult;
 use warpshard::config::Machine;
-use warpshard::config::machine::{WriteMiss, WritePolicy};
-use warpshard::gpu::sm::StallCounters;
+use warpshard::config::machine::{CoreStyle, WriteMiss, WritePolicy};
+use warpshard::gpu::sm::{StallCounters, WarpReasonCounters};
 use warpshard::protocol::MemOp;
+use warpshard::report::nsight::STATES;
 use warpshard::stats::{Counted, Counters, Outcome};
 use warpshard::workload::{OpClass, Workload};
 
@@ -51,9 +52,39 @@ pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
         let reasons = component.counters.iter().filter(|c| c.info.unit == "scheduler cycles").map(|c| c.value).sum::<u64>();
         let expected = u64::from(machine.gpu.sm.schedulers) * outcome.counted_until;
         assert_eq!(reasons, expected, "{name}: stall reasons of sm {}", component.id);
+        if machine.gpu.sm.warp_states && machine.gpu.sm.style == CoreStyle::ControlWords {
+            let states: Vec<&str> = WarpReasonCounters::INFO.iter().map(|info| info.name).collect();
+            let resident = value(&component.counters, "resident_warp_cycles");
+            assert_eq!(sum(&component.counters, &states), resident, "{name}: states of the warps of sm {}", component.id);
+        }
         assert_eq!(value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
     }
     by_kernel(name, outcome);
+    if machine.gpu.sm.warp_states && machine.gpu.sm.style == CoreStyle::ControlWords {
+        by_state(name, outcome);
+    }
+}
+
+/// The warp cycles of launches add up to those of SMs, state by state, and an instruction is a cycle in which its warp is selected.
+fn by_state(name: &str, outcome: &Outcome) {
+    for info in WarpReasonCounters::INFO {
+        let kernels: u64 = outcome.kernels.iter().map(|kernel| value(&kernel.counters, info.name)).sum();
+        let sms = outcome.components.iter().filter(|component| component.kind == "sm");
+        assert_eq!(kernels, sms.map(|sm| value(&sm.counters, info.name)).sum::<u64>(), "{name}: {} by kernel", info.name);
+    }
+    for kernel in &outcome.kernels {
+        let [selected, issued] = ["warp_selected", "warp_instructions"].map(|name| value(&kernel.counters, name));
+        assert_eq!(selected, issued, "{name}: {}", kernel.name);
+    }
+}
+
+/// Every counter of warp cycles has the name of a state of Nsight Compute, and every state but one has a counter.
+#[test]
+fn states_of_warps_have_nsights_names() {
+    let counters: Vec<&str> = WarpReasonCounters::INFO.iter().map(|info| info.name).collect();
+    let without: Vec<&str> = STATES.iter().filter(|state| !counters.contains(&state.ours)).map(|state| state.nsight).collect();
+    assert_eq!(without, ["sleeping"], "no warp sleeps");
+    assert_eq!(counters.len() + without.len(), STATES.len());
 }
 
 /// What is counted by kernel adds up to what SMs and slices counted: reasons of schedulers with warps, requests, sectors of DRAM.

@@ -17,7 +17,7 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{error_percent, log_correlation, mean, median};
 use warpshard_lab::verdict::of_magnitudes;
-use warpshard_report::nsight::{STALLS, Stalls};
+use warpshard_report::nsight::{STALLS, STATES, Stalls, State};
 use warpshard_report::plot::{Form, Plot, Series};
 
 use classes::{Class, LONG, Spread};
@@ -164,6 +164,7 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
     by_class(output, &[("cold", &of_cold), ("sequence", &of_sequence)]);
     resources(output, cold);
     stalls(output, cold);
+    states(output, cold);
     instructions(output, cold);
     divided(output, cold);
     launches(output, cold, &of_sequence);
@@ -288,6 +289,32 @@ fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     }
     let header = ["class", "Nsight's reasons", "ours", "measured, % of warp cycles", "ours, % of scheduler cycles"];
     output.section("What is waited for", "stalls.csv", header.map(str::to_owned).into(), rows);
+}
+
+/// Warp cycles by state, per instruction: sums over the launches of a class.
+fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+    let mut rows = Vec::new();
+    for class in Class::ALL {
+        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class && !row.ours.states.is_empty()).collect();
+        let (measured_all, ours_all) =
+            own.iter().fold((0, 0), |(measured, ours), row| (measured + row.measured.instructions, ours + row.ours.instructions));
+        for State { nsight, ours, .. } in STATES.iter().filter(|_| measured_all > 0 && ours_all > 0) {
+            let ours: Option<u64> =
+                own.iter().map(|row| row.ours.states.iter().find(|(counter, _)| counter == ours).map(|(_, cycles)| cycles)).sum();
+            // An instruction is a cycle with an issue.
+            let measured: Option<f64> =
+                own.iter().map(|row| Some(row.measured.stalls.get(*nsight)? * row.measured.instructions as f64)).sum();
+            let (measured, ours) =
+                (measured.map(|cycles| cycles / measured_all as f64), ours.map(|cycles| cycles as f64 / ours_all as f64));
+            let cell = |value: Option<f64>, digits: usize| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"));
+            let ratio = measured.zip(ours).filter(|(measured, _)| *measured > 0.0).map(|(measured, ours)| ours / measured);
+            rows.push(vec![class.name().to_owned(), (*nsight).to_owned(), cell(measured, 2), cell(ours, 2), cell(ratio, 2)]);
+        }
+    }
+    if !rows.is_empty() {
+        let header = ["class", "state", "measured, warp cycles per instruction", "ours", "ours / measured"];
+        output.section("What warps do, in Nsight's names", "states.csv", header.map(str::to_owned).into(), rows);
+    }
 }
 
 /// Launches whose executed instructions are not those of the hardware.

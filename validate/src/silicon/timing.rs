@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_chip::{RunOptions, simulate};
-use warpshard_config::machine::Sm;
+use warpshard_config::machine::{CoreStyle, Sm};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_lab::error::TaskError;
@@ -16,7 +16,7 @@ use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, Totals, counter};
 use warpshard_run::Catalogue;
-use warpshard_stats::Outcome;
+use warpshard_stats::{Counted, Outcome};
 use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
 
 /// The architecture of the measured code: sm_90.
@@ -73,6 +73,8 @@ pub(super) struct Launch {
     pub(super) shared_bytes: u64,
     /// Scheduler cycles by reason.
     pub(super) schedulers: Vec<(String, u64)>,
+    /// Warp cycles by the counter of their state, where the SMs count them.
+    pub(super) states: Vec<(String, u64)>,
 }
 
 impl Timing<'_> {
@@ -87,7 +89,10 @@ impl Timing<'_> {
         let clock = Override::new("clocks.core", format!("{megahertz} MHz"));
         let others = self.overrides.iter().map(|(key, value)| Override::new(key, value));
         let overrides: Vec<Override> = std::iter::once(clock).chain(others).collect();
-        self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)
+        let mut loaded = self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)?;
+        // The states of its warps are compared with Nsight's.
+        loaded.machine.gpu.sm.warp_states |= loaded.machine.gpu.sm.style == CoreStyle::ControlWords;
+        Ok(loaded)
     }
 }
 
@@ -159,8 +164,13 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
         tensor: tensor(spec, &totals),
         warps: metrics::occupancy(&totals).map_or(0.0, |occupancy| occupancy.warps),
         shared_bytes: shared.map_or(0, u64::from),
-        schedulers: metrics::scheduler_cycles(&totals).iter().map(|reason| (reason.info.name.to_owned(), reason.value)).collect(),
+        schedulers: named(&metrics::scheduler_cycles(&totals)),
+        states: named(&metrics::warp_cycles(&totals)),
     }
+}
+
+fn named(counters: &[Counted]) -> Vec<(String, u64)> {
+    counters.iter().map(|counted| (counted.info.name.to_owned(), counted.value)).collect()
 }
 
 /// The activity of the tensor pipe, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,

@@ -114,9 +114,9 @@ fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
     );
     let one_level = matches!(sm.order, WarpOrder::Lrr | WarpOrder::Gto | WarpOrder::Oldest | WarpOrder::Gty);
     checker.require(
-        one_level && sm.ccws.is_none() && !sm.warp_states,
-        &["gpu.sm.order", "gpu.sm.ccws.enabled", "gpu.sm.warp_states", "gpu.sm.style"],
-        || "`gpu.sm.style` is \"control-words\", expected an order of \"gty\", \"gto\", \"lrr\" or \"oldest\", and neither CCWS nor states of warps".to_owned(),
+        one_level && sm.ccws.is_none(),
+        &["gpu.sm.order", "gpu.sm.ccws.enabled", "gpu.sm.style"],
+        || "`gpu.sm.style` is \"control-words\", expected an order of \"gty\", \"gto\", \"lrr\" or \"oldest\", and no CCWS".to_owned(),
         || "these watch the scoreboard, which this style has only for code without control words; choose style = \"sub-cores\"".to_owned(),
     );
 }

@@ -16,7 +16,7 @@ macro_rules! cache_keys {
                 };
             }
             &[
-                member!(sets, Kind::Count(1, 32768), "Sets.", "nsets"),
+                member!(sets, Kind::Count(1, 32768), "Sets; of the LLC those of each slice.", "nsets"),
                 member!(ways, Kind::Count(1, 1024), "Ways.", "assoc"),
                 member!(sectored, Kind::Flag, "Whether lines are filled sector by sector.", "S or N"),
                 member!(write, Kind::Choice(WritePolicy::WORDS), "When written data reaches the next level.", "wr"),

@@ -57,7 +57,7 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .allocation)
     .default("\"counts\""),
-    key!("gpu.sm.warp_states", Kind::Flag, "Whether the states of warps are counted, which slows runs down a little.", |m| m
+    key!("gpu.sm.warp_states", Kind::Flag, "Whether the states of warps are counted, which slows runs down a little: those of Nsight Compute with control words, else those of a warp before the collectors.", |m| m
         .gpu
         .sm
         .warp_states)

@@ -133,7 +133,7 @@ impl FetchStage {
     fn release(&self, warp: usize, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         core.count_residency(core.now.after(1));
         core.warps.remove(warp);
-        observers.warp_ended(warp);
+        observers.warp_ended(warp, core.now);
         if let Some(ended) = core.ctas.release_warp(core.warps.cta[warp], warp) {
             core.cta_ended(ended, self.to_grid, out);
         }

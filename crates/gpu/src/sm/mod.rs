@@ -37,6 +37,7 @@ mod starts;
 mod tests;
 mod texture;
 mod units;
+mod warp_reasons;
 mod warp_states;
 mod writeback;
 
@@ -46,7 +47,7 @@ use warpshard_base::{Cycle, LinkId, SmId};
 use warpshard_config::machine::{CoreStyle, Machine};
 use warpshard_engine::{Unit, Work};
 use warpshard_protocol::{AddressMap, EventKind, Homes, Outbox, Payload};
-use warpshard_stats::CounterVisitor;
+use warpshard_stats::{CounterVisitor, PerKernel};
 use warpshard_workload::Workload;
 use warpshard_workload::phases::Phases;
 
@@ -57,6 +58,7 @@ pub use decision::SmDecision;
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 pub use texture::TextureCounters;
+pub use warp_reasons::{WarpReasonCounters, WarpReasonCounts, visit_warp_reasons};
 pub use warp_states::WarpStateCounters;
 pub use warpshard_mem::cache::PrefetchCounters;
 
@@ -135,7 +137,7 @@ impl Sm {
             lsu: Lsu::new(machine, ports, id.0),
             preempt: PreemptStage::new(machine),
             power: Power::new(),
-            observers: Observers::new(machine),
+            observers: Observers::new(machine, workload.kernels.len()),
             ports,
             workload,
             lively: false,
@@ -318,6 +320,11 @@ impl Sm {
     /// All counters except those of CCWS, the texture cache, the prefetcher and the warp states.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
+    }
+
+    /// Warp cycles by state and launch, of a core with control words that counts them.
+    pub fn warp_reasons(&self) -> Option<&PerKernel<WarpReasonCounts>> {
+        self.observers.reasons.as_ref().map(|reasons| reasons.counts())
     }
 
     /// CTAs that it holds.

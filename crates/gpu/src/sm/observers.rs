@@ -3,8 +3,8 @@
 //! In: warps that start, issue, have a new front instruction and end; accesses, fetches and fills of the L1. Out: the warps that may
 //! not load (CCWS), the distances to the ends of phases (phase-aware warp orders). A machine without them pays a test for each signal.
 
-use warpshard_base::{Addr, Cycle};
-use warpshard_config::machine::Machine;
+use warpshard_base::{Addr, Cycle, KernelIndex};
+use warpshard_config::machine::{CoreStyle, Machine};
 use warpshard_mem::cache::Probe;
 use warpshard_stats::CounterVisitor;
 
@@ -13,6 +13,7 @@ use super::core::Core;
 use super::l1::L1;
 use super::operands::Operands;
 use super::phases::PhaseView;
+use super::warp_reasons::{WarpReason, WarpReasons};
 use super::warp_states::WarpStates;
 
 /// The observers of an SM.
@@ -21,15 +22,18 @@ pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
     pub(super) ccws: Option<Box<Ccws>>,
     pub(super) warp_states: Option<Box<WarpStates>>,
+    pub(super) reasons: Option<Box<WarpReasons>>,
 }
 
 impl Observers {
-    pub(super) fn new(machine: &Machine) -> Self {
+    pub(super) fn new(machine: &Machine, kernels: usize) -> Self {
         let spec = &machine.gpu.sm;
+        let words = spec.style == CoreStyle::ControlWords;
         Self {
             phases: None,
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
-            warp_states: spec.warp_states.then(|| Box::new(WarpStates::counted())),
+            warp_states: (spec.warp_states && !words).then(|| Box::new(WarpStates::counted())),
+            reasons: (spec.warp_states && words).then(|| Box::new(WarpReasons::new(kernels))),
         }
     }
 
@@ -45,9 +49,12 @@ impl Observers {
         self.ccws.as_ref().map_or(Cycle::NEVER, |ccws| ccws.refresh_at().max(now))
     }
 
-    /// A warp took its slot.
+    /// A warp of a launch took its slot.
     #[inline]
-    pub(super) fn warp_started(&mut self, warp: usize, now: Cycle) {
+    pub(super) fn warp_started(&mut self, warp: usize, kernel: KernelIndex, now: Cycle) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.start(warp, kernel, now.0 + 1);
+        }
         if let Some(ccws) = &mut self.ccws {
             ccws.start(warp, now);
         }
@@ -56,6 +63,9 @@ impl Observers {
     /// A warp issued its front instruction.
     #[inline]
     pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.issue(warp, now.0);
+        }
         if let Some(ccws) = &mut self.ccws {
             ccws.issued(warp, now);
         }
@@ -82,9 +92,26 @@ impl Observers {
         }
     }
 
+    /// A warp does something from cycle `at` on.
+    #[inline]
+    pub(super) fn turn(&mut self, warp: usize, reason: WarpReason, at: u64) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.turn(warp, reason, at);
+        }
+    }
+
+    /// From cycle `at` on, these warps could issue, and are not selected.
+    #[inline]
+    pub(super) fn pass_over(&mut self, warps: u64, at: u64) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.pass_over(warps, at);
+        }
+    }
+
     /// A warp issued its last instruction.
     #[inline]
-    pub(super) fn warp_finished(&mut self, now: Cycle) {
+    pub(super) fn warp_finished(&mut self, warp: usize, now: Cycle) {
+        self.turn(warp, WarpReason::Drain, now.0 + 1);
         if let Some(ccws) = &mut self.ccws {
             ccws.finish(now);
         }
@@ -92,7 +119,10 @@ impl Observers {
 
     /// A warp left its slot.
     #[inline]
-    pub(super) fn warp_ended(&mut self, warp: usize) {
+    pub(super) fn warp_ended(&mut self, warp: usize, now: Cycle) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.end(warp, now.0 + 1);
+        }
         if let Some(ccws) = &mut self.ccws {
             ccws.end(warp);
         }
@@ -157,12 +187,18 @@ impl Observers {
         if let Some(states) = self.warp_states.as_ref().filter(|states| states.counted) {
             visitor.counters(&states.counters);
         }
+        if let Some(reasons) = &self.reasons {
+            reasons.visit(visitor);
+        }
     }
 
     /// Counts the cycles before `until` that are not counted yet.
     pub(super) fn count(&mut self, until: Cycle) {
         if let Some(states) = &mut self.warp_states {
             states.count(until);
+        }
+        if let Some(reasons) = &mut self.reasons {
+            reasons.count(until);
         }
         if let Some(ccws) = &mut self.ccws {
             ccws.count(until);

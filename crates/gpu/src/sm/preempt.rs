@@ -344,7 +344,7 @@ fn give_back(
     }
     for warp in bits(cta.left) {
         core.warps.evict(warp);
-        observers.warp_ended(warp);
+        observers.warp_ended(warp, now);
     }
     core.warps.frozen &= !cta.warps;
     core.cta_left();

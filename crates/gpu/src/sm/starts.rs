@@ -206,7 +206,7 @@ impl CtaStage {
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
             core.warps.start(warp, slot, self.launched, core.now, stream.clone());
-            observers.warp_started(warp, core.now);
+            observers.warp_started(warp, kernel, core.now);
             self.launched += 1;
             let (executed, replays) = contexts.get(i).map_or((0, 0), |context| (context.executed, context.replays));
             if executed > 0 {

@@ -73,6 +73,11 @@ impl Instructions {
         own.ask(line, now, there)
     }
 
+    /// When the branch at `pc`, issued in cycle `now`, is resolved; 0 where what follows is no target of a branch.
+    pub(super) fn resolves(&self, pc: u32, next: u32, now: u64) -> u64 {
+        if next == pc + 16 { 0 } else { now + self.redirect }
+    }
+
     /// A warp issued the instruction at `pc` in cycle `now` and goes on at `next`; returns when that is there.
     pub(super) fn follow(&mut self, sub: usize, kernel: u16, (pc, next): (u32, u32), now: u64, behind: &mut Behind) -> u64 {
         let begins = if next == pc + 16 { now + 1 } else { now + self.redirect };

@@ -1,6 +1,6 @@
 //! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
 
-use warpshard_workload::{Beside, Control, MemKind, NO_REGISTER, OpClass, Pipe, StaticInst};
+use warpshard_workload::{Beside, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
 
 use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
 use super::super::issue::{IssueStage, count_issued};
@@ -8,6 +8,7 @@ use super::super::kinds::UnitKind;
 use super::super::observers::Observers;
 use super::super::operands::{IssuedInst, Operands, Sources};
 use super::super::stall::StallReason;
+use super::super::warp_reasons::{WarpReason, WarpReasons};
 use super::super::writeback::{Completion, Wheel};
 use super::memory::Queued;
 use super::ports::WINDOW;
@@ -40,6 +41,22 @@ pub(super) struct Looked {
 }
 
 impl Looked {
+    /// A warp waits.
+    #[inline]
+    fn note(&mut self, wait: &Wait, bit: u64) -> WarpReason {
+        let (warps, until, reason) = match *wait {
+            Wait::Counter { memory: true, reason } => (&mut self.memory, u64::MAX, reason),
+            Wait::Counter { memory: false, reason } => (&mut self.arithmetic, u64::MAX, reason),
+            Wait::Queue(reason) => (&mut self.queue_full, u64::MAX, reason),
+            Wait::Pipe(until, reason) => (&mut self.pipe_busy, until, reason),
+            Wait::Product(until) => (&mut self.arithmetic, until, WarpReason::Gmma),
+            Wait::Cluster => (&mut self.barrier, u64::MAX, WarpReason::Barrier),
+        };
+        *warps |= bit;
+        self.again_at = self.again_at.min(until);
+        reason
+    }
+
     /// Why nothing issues, and the warps for which that holds; the nearer a warp is to issuing, the earlier its reason stands.
     pub(super) fn reason(&self, warps: &Warps, mine: u64) -> (StallReason, u64) {
         let mine = warps.live & mine;
@@ -61,11 +78,11 @@ impl Looked {
 /// Why a warp does not issue.
 enum Wait {
     /// A counter, or a register where the code has no control words; whether memory has it.
-    Counter { memory: bool },
+    Counter { memory: bool, reason: WarpReason },
     /// The queue of memory instructions.
-    Queue,
-    /// The pipe, until a cycle.
-    Pipe(u64),
+    Queue(WarpReason),
+    /// The pipe or the control stage, until a cycle.
+    Pipe(u64, WarpReason),
     /// A product of the warp group, until a cycle if that is known.
     Product(u64),
     /// The barrier of the cluster.
@@ -74,48 +91,56 @@ enum Wait {
 
 impl ControlCore {
     /// Looks at the warps `mine` of a sub-core in the present cycle.
-    pub(super) fn look(&mut self, sub: usize, mine: u64, core: &Core) -> Looked {
+    pub(super) fn look(&mut self, sub: usize, mine: u64, core: &Core, mut reasons: Option<&mut WarpReasons>) -> Looked {
         let (now, warps) = (core.now.0, &core.warps);
         let mut looked = Looked { again_at: u64::MAX, ..Looked::default() };
         for warp in bits(warps.live & mine & !warps.finished) {
             let bit = 1u64 << warp;
             let of_warp = self.warps[warp];
-            if (warps.at_fence | warps.at_atomic) & bit != 0 {
+            let reason = if (warps.at_fence | warps.at_atomic) & bit != 0 {
                 looked.fence |= bit;
+                WarpReason::Membar
             } else if warps.at_barrier & bit != 0 {
                 looked.barrier |= bit;
+                WarpReason::Barrier
             } else if warps.valid & bit == 0 {
                 looked.no_instruction |= bit;
+                WarpReason::NoInstruction
             } else if warps.allowed & bit == 0 {
                 looked.throttled |= bit;
+                WarpReason::Misc
             } else if of_warp.held_until > now {
-                *(if of_warp.at_fence { &mut looked.fence } else { &mut looked.barrier }) |= bit;
                 looked.again_at = looked.again_at.min(of_warp.held_until);
+                if of_warp.at_fence {
+                    looked.fence |= bit;
+                    WarpReason::Membar
+                } else {
+                    looked.barrier |= bit;
+                    WarpReason::Barrier
+                }
             } else if of_warp.fetched_at > now {
                 looked.no_instruction |= bit;
                 looked.again_at = looked.again_at.min(of_warp.fetched_at);
+                WarpReason::Wait
             } else if of_warp.ready_at > now {
                 looked.arithmetic |= bit;
                 looked.again_at = looked.again_at.min(of_warp.ready_at);
+                if of_warp.has_constant { WarpReason::ImcMiss } else { WarpReason::Wait }
             } else {
-                match self.wait_of(sub, warp, core) {
-                    None => looked.eligible |= bit,
-                    Some(Wait::Counter { memory }) => *(if memory { &mut looked.memory } else { &mut looked.arithmetic }) |= bit,
-                    Some(Wait::Queue) => looked.queue_full |= bit,
-                    Some(Wait::Pipe(until)) => {
-                        looked.pipe_busy |= bit;
-                        looked.again_at = looked.again_at.min(until);
-                    }
-                    Some(Wait::Product(until)) => {
-                        looked.arithmetic |= bit;
-                        looked.again_at = looked.again_at.min(until);
-                    }
-                    Some(Wait::Cluster) => looked.barrier |= bit,
-                }
                 if warps.last_issue[warp].0 + 1 == now {
                     // What its last instruction incremented becomes visible.
                     looked.again_at = now + 1;
                 }
+                match self.wait_of(sub, warp, core) {
+                    None => {
+                        looked.eligible |= bit;
+                        continue;
+                    }
+                    Some(wait) => looked.note(&wait, bit),
+                }
+            };
+            if let Some(reasons) = &mut reasons {
+                reasons.turn(warp, reason, now);
             }
         }
         looked
@@ -126,11 +151,14 @@ impl ControlCore {
         let now = core.now.0;
         let bit = 1u64 << warp;
         if core.warps.hazard & bit != 0 {
-            return Some(Wait::Counter { memory: core.warps.hazard_memory & bit != 0 });
+            let memory = core.warps.hazard_memory & bit != 0;
+            return Some(Wait::Counter { memory, reason: if memory { WarpReason::LongScoreboard } else { WarpReason::Wait } });
         }
         let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
         if let Some(counter) = self.blocking(&self.warps[warp], &inst.control, core, warp) {
-            return Some(Wait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0 });
+            let far = self.warps[warp].by_l1 >> counter & 1 != 0;
+            let reason = if far { WarpReason::LongScoreboard } else { WarpReason::ShortScoreboard };
+            return Some(Wait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0, reason });
         }
         let product = match inst.control.beside {
             Beside::Product { .. } => self.products.full_until(warp, now),
@@ -146,12 +174,16 @@ impl ControlCore {
         let of_sub = &self.subs[sub];
         if goes_to_memory(inst, core) {
             if of_sub.memory.held() > self.spec.memory_queue as usize {
-                return Some(Wait::Queue);
+                return Some(Wait::Queue(throttled(inst)));
             }
         } else if of_sub.latch_free[inst.control.pipe as usize] > now {
-            return Some(Wait::Pipe(of_sub.latch_free[inst.control.pipe as usize]));
+            let until = of_sub.latch_free[inst.control.pipe as usize];
+            // An instruction that waits for its register reads in the allocate stage keeps its latch, too.
+            let read = of_sub.allocated - 1;
+            let wait = if read > now { (until.min(read), WarpReason::Dispatch) } else { (until, WarpReason::MathPipeThrottle) };
+            return Some(Wait::Pipe(wait.0, wait.1));
         }
-        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free))
+        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free, WarpReason::Dispatch))
     }
 
     /// The counter that an instruction waits for. What the instruction before incremented is not seen in the cycle after it.
@@ -172,7 +204,7 @@ impl ControlCore {
     }
 
     /// Looks up the constant operand of the instruction that a warp would issue now; returns whether the warp has to wait for it.
-    pub(super) fn lacks_constant(&mut self, sub: usize, warp: usize, core: &mut Core) -> bool {
+    pub(super) fn lacks_constant(&mut self, sub: usize, warp: usize, core: &mut Core, reasons: Option<&mut WarpReasons>) -> bool {
         let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
         let Some(address) = inst.control.constant else { return false };
         if std::mem::take(&mut self.warps[warp].has_constant) {
@@ -187,6 +219,9 @@ impl ControlCore {
         let of_warp = &mut self.warps[warp];
         (of_warp.ready_at, of_warp.has_constant) = (at, true);
         self.subs[sub].control_free = at.min(now + CONSTANT_HOLD);
+        if let Some(reasons) = reasons {
+            reasons.turn(warp, WarpReason::ImcMiss, now);
+        }
         true
     }
 
@@ -284,6 +319,7 @@ impl ControlCore {
             core.scoreboard.begin_flight(warp, u16::from(counter));
             of_warp.incremented |= 1 << counter;
             of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
+            of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(goes_to_l1(code)) << counter;
         }
         if let Beside::Copy { .. } = control.beside {
             core.scoreboard.begin_flight(warp, COPIES);
@@ -368,7 +404,7 @@ impl ControlCore {
             let begun = self.products.begin_whole(group);
             self.multiply(begun, group, core);
             self.release(before & !core.warps.at_barrier);
-            observers.warp_finished(core.now);
+            observers.warp_finished(warp, core.now);
             issue.limit_warps(core, observers);
             return;
         } else {
@@ -376,6 +412,9 @@ impl ControlCore {
         }
         let next = self.front(warp, core).1;
         self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), core.now.0, &mut self.behind);
+        if let Some(reasons) = &mut observers.reasons {
+            reasons.goes_on(warp, self.instructions.resolves(pc, next, core.now.0), self.warps[warp].fetched_at);
+        }
         core.counters.sm.instruction_misses = self.instructions.misses;
     }
 
@@ -409,6 +448,21 @@ impl ControlCore {
             let of_warp = &mut self.warps[warp];
             (of_warp.held_until, of_warp.at_fence) = (self.barrier_at + u64::from(self.spec.barrier_latency), false);
         }
+    }
+}
+
+/// Whether the L1 or the texture unit answers an instruction.
+fn goes_to_l1(inst: &StaticInst) -> bool {
+    matches!(inst.control.beside, Beside::Copy { .. } | Beside::CopyGroup)
+        || inst.mem.is_some_and(|mem| !matches!(mem.space, MemSpace::Shared | MemSpace::Constant))
+}
+
+/// What a warp waits for whose instruction finds the queue full.
+fn throttled(inst: &StaticInst) -> WarpReason {
+    match inst.mem.map(|mem| mem.space) {
+        Some(MemSpace::Global | MemSpace::Local | MemSpace::Generic) => WarpReason::LgThrottle,
+        Some(MemSpace::Texture) => WarpReason::TexThrottle,
+        _ => WarpReason::MioThrottle,
     }
 }
 

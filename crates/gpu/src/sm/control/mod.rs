@@ -66,6 +66,8 @@ struct WarpControl {
     incremented: u8,
     /// The counters that a memory instruction incremented last.
     by_memory: u8,
+    /// Of these the counters that the L1 or the texture unit will let fall.
+    by_l1: u8,
     /// The constant that its front instruction reads has come.
     has_constant: bool,
     /// The warp by its order of launch.
@@ -80,6 +82,7 @@ impl WarpControl {
         at_fence: false,
         incremented: 0,
         by_memory: 0,
+        by_l1: 0,
         has_constant: false,
         age: u32::MAX,
     };
@@ -185,6 +188,9 @@ impl ControlCore {
                 let (kernel, pc) = self.front(warp, core);
                 self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1, &mut self.behind);
                 core.counters.sm.instruction_misses = self.instructions.misses;
+                if let Some(reasons) = &mut observers.reasons {
+                    reasons.goes_on(warp, 0, self.warps[warp].fetched_at);
+                }
             }
         }
     }
@@ -229,11 +235,12 @@ impl ControlCore {
                 continue;
             }
             core.warps.touched &= !mine;
-            let looked = self.look(sub, mine, core);
+            let looked = self.look(sub, mine, core, observers.reasons.as_deref_mut());
             let (reason, warps) = if looked.eligible != 0 {
                 let warp = issue.pick(sub, looked.eligible, core, observers);
+                observers.pass_over(looked.eligible & !(1 << warp), now);
                 self.subs[sub].looks_at = now + 1;
-                if self.lacks_constant(sub, warp, core) {
+                if self.lacks_constant(sub, warp, core, observers.reasons.as_deref_mut()) {
                     (StallReason::ScoreboardAlu, 1 << warp)
                 } else {
                     self.issue(sub, warp, issue, core, operands, completions, observers);

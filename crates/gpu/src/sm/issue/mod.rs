@@ -278,7 +278,7 @@ impl IssueStage {
             observers.front_changed(core, warp);
         } else if core.warps.run_dry(warp) {
             core.warp_finished(warp);
-            observers.warp_finished(core.now);
+            observers.warp_finished(warp, core.now);
             self.limit_warps(core, observers);
         }
         // Without branches: the class of an instruction is unpredictable.

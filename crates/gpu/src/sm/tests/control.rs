@@ -11,12 +11,12 @@ use crate::test_machine::test_machine;
 pub(super) fn machine() -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
-    (sm.style, sm.order) = (CoreStyle::ControlWords, WarpOrder::Gty);
+    (sm.style, sm.order, sm.warp_states) = (CoreStyle::ControlWords, WarpOrder::Gty, true);
     sm.control = ControlCore { fetch_latency: [1; 4], fetch_interval: [1; 3], redirect: 1, ..sm.control };
     machine
 }
 
-fn words(stall: u8, pipe: Pipe) -> Control {
+pub(super) fn words(stall: u8, pipe: Pipe) -> Control {
     Control { stall, pipe, ..Control::NONE }
 }
 
@@ -30,7 +30,7 @@ fn gaps(code: &[StaticInst]) -> Vec<u64> {
     issues[..code.len()].windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-fn alu(dst: u16, src: &[u16], control: Control) -> StaticInst {
+pub(super) fn alu(dst: u16, src: &[u16], control: Control) -> StaticInst {
     StaticInst { control, ..op(OpClass::Sp, dst, src) }
 }
 
@@ -223,8 +223,7 @@ fn the_youngest_warp_goes_first_and_goes_on() {
 fn what_needs_a_scoreboard_or_a_second_issue_is_refused() {
     for (key, value, expected) in [
         ("gpu.sm.issue_width", "2", "expected 1 with style = \"control-words\""),
-        ("gpu.sm.order", "two-level-lrr", "neither CCWS nor states of warps"),
-        ("gpu.sm.warp_states", "true", "neither CCWS nor states of warps"),
+        ("gpu.sm.order", "two-level-lrr", "and no CCWS"),
         ("gpu.sm.units.sfu", "3", "expected a multiple of `gpu.sm.schedulers`"),
         ("gpu.sm.control.xu.initiation", "0", "expected"),
     ] {

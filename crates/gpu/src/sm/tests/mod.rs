@@ -14,6 +14,7 @@ mod random;
 mod size;
 mod spans;
 mod texture;
+mod warp_reasons;
 mod warp_states;
 
 use std::collections::VecDeque;
@@ -30,7 +31,7 @@ use warpshard_workload::{
     OpClass, RegisterSets, StaticInst, StreamBuilder, Workload,
 };
 
-use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
+use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters, WarpReasonCounts};
 
 pub(super) const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),
@@ -260,6 +261,13 @@ impl Bench {
 
     pub(super) fn ccws(&self) -> Option<CcwsCounters> {
         self.sm.observers.ccws.as_ref().map(|ccws| ccws.counters().clone())
+    }
+
+    /// Warp cycles by state, over all launches.
+    pub(super) fn reasons(&self) -> Option<WarpReasonCounts> {
+        let counts = self.sm.warp_reasons()?;
+        let sum = |all: WarpReasonCounts, part: &WarpReasonCounts| std::array::from_fn(|reason| all[reason] + part[reason]);
+        Some(counts.iter().fold(WarpReasonCounts::default(), sum))
     }
 
     pub(super) fn textures(&self) -> Option<TextureCounters> {

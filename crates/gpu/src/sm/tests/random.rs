@@ -118,7 +118,7 @@ fn with_control_words(rng: &mut Rng, program: &CtaProgram) -> Arc<CtaProgram> {
     Arc::new(CtaProgram { code: code.into(), ..program.clone() })
 }
 
-type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>);
+type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>, Option<WarpReasonCounts>);
 
 /// Runs three CTAs with epochs of the lengths that `epoch` gives, and returns all that can be seen.
 fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> Seen {
@@ -147,7 +147,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    (bench.sent.clone(), bench.stats().clone(), bench.ccws(), bench.textures())
+    (bench.sent.clone(), bench.stats().clone(), bench.ccws(), bench.textures(), bench.reasons())
 }
 
 #[test]
@@ -161,6 +161,7 @@ fn skipping_and_the_cutting_of_spans_change_nothing() {
             assert_eq!(reference.1, skipped.1);
             assert_eq!(reference.2, skipped.2);
             assert_eq!(reference.3, skipped.3);
+            assert_eq!(reference.4, skipped.4);
             full += reference.3.as_ref().map_or(0, |texture| texture.texture_full_cycles);
             held += reference.2.as_ref().map_or(0, |ccws| ccws.ccws_held_load_cycles);
             let mut rng = Rng::keyed(seed, &[]);
@@ -171,8 +172,12 @@ fn skipping_and_the_cutting_of_spans_change_nothing() {
                 assert_eq!(reference.1, cut.1);
                 assert_eq!(reference.2, cut.2);
                 assert_eq!(reference.3, cut.3);
+                assert_eq!(reference.4, cut.4);
             }
         }
+        let (_, stats, _, _, reasons) = outcome(&machine, 7, true, || 41);
+        assert_eq!(reasons.is_some(), machine.gpu.sm.style == CoreStyle::ControlWords);
+        assert!(reasons.is_none_or(|reasons| reasons.iter().sum::<u64>() == stats.sm.resident_warp_cycles), "{reasons:?}");
         assert_eq!(held > 0, machine.gpu.sm.ccws.is_some(), "{held} cycles");
         assert_eq!(full > 0, machine.gpu.sm.texture.is_some(), "{full} cycles");
     }

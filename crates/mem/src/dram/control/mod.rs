@@ -263,7 +263,7 @@ impl Controller {
             let queue = if access.write { &mut self.writes } else { &mut self.reads };
             queue.push(access, now.0, self.orders);
             if let Some(seeing) = &mut self.seeing {
-                seeing.arrived(queue);
+                seeing.arrived(now, queue);
             }
             if access.write && self.policy.posted_writes {
                 self.done.push_back(Done { access, arrived: now, at: Cycle(now.0 + 1) });

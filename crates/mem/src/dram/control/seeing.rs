@@ -53,9 +53,9 @@ impl Seeing {
     }
 
     /// A request entered a queue.
-    pub(super) fn arrived(&mut self, queue: &Queue) {
+    pub(super) fn arrived(&mut self, now: Cycle, queue: &Queue) {
         self.show(queue);
-        self.order.0.arrived(&self.shown);
+        self.order.0.arrived(now, &self.shown);
     }
 }
 
@@ -98,7 +98,7 @@ impl Controller {
         self.issue_waiting(now, usize::from(chosen.bank), command, place);
         if command != Command::Precharge {
             seeing.show(if self.writing { &self.writes } else { &self.reads });
-            seeing.order.0.served(&chosen, &seeing.shown);
+            seeing.order.0.served(Cycle(now), &chosen, &seeing.shown);
         }
         true
     }

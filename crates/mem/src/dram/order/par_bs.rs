@@ -61,7 +61,7 @@ impl DramOrder for ParBs {
         "par-bs"
     }
 
-    fn arrived(&mut self, queue: &[Waiting]) {
+    fn arrived(&mut self, _: Cycle, queue: &[Waiting]) {
         self.form_batch(queue);
     }
 
@@ -76,7 +76,7 @@ impl DramOrder for ParBs {
         first.into_iter().flatten().filter(|at| queue[*at].may_go).min_by_key(|at| self.key(&queue[*at]))
     }
 
-    fn served(&mut self, _: &Waiting, queue: &[Waiting]) {
+    fn served(&mut self, _: Cycle, _: &Waiting, queue: &[Waiting]) {
         self.form_batch(queue);
     }
 }
@@ -92,12 +92,12 @@ mod tests {
     /// The numbers in the order in which they are served.
     fn served(mut queue: Vec<Waiting>) -> Vec<u64> {
         let mut order = ParBs::default();
-        order.arrived(&queue);
+        order.arrived(Cycle(0), &queue);
         let mut numbers = Vec::new();
         while let Some(at) = order.choose(Cycle(0), &queue) {
             let request = queue.remove(at);
             numbers.push(request.number);
-            order.served(&request, &queue);
+            order.served(Cycle(0), &request, &queue);
         }
         numbers
     }
@@ -122,7 +122,7 @@ mod tests {
         let mut queue = vec![waiting(0, 0, 0, 1), waiting(1, 0, 0, 2)];
         queue[0].may_go = false;
         let mut order = ParBs::default();
-        order.arrived(&queue);
+        order.arrived(Cycle(0), &queue);
         assert_eq!(order.choose(Cycle(0), &queue), None, "the row of the first is not closed for the second");
     }
 }

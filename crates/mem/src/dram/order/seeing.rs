@@ -24,9 +24,10 @@ impl<T: Copy> Seeing<T> {
     pub(in crate::dram) fn arrive(&mut self, request: Waiting, name: T) {
         self.arrivals += 1;
         self.banks |= 1 << request.bank;
+        let now = request.arrived;
         self.waiting.push(Waiting { number: self.arrivals, ..request });
         self.names.push(name);
-        self.order.0.arrived(&self.waiting);
+        self.order.0.arrived(now, &self.waiting);
     }
 
     /// Takes out the request that goes now, with its name, where one does. `of` says of each whether its row is open and whether it may go.
@@ -41,7 +42,7 @@ impl<T: Copy> Seeing<T> {
         check(&self.order, &self.waiting, at);
         let (request, name) = (self.waiting.remove(at), self.names.remove(at));
         self.banks = self.waiting.iter().fold(0, |banks, waiting| banks | 1 << waiting.bank);
-        self.order.0.served(&request, &self.waiting);
+        self.order.0.served(now, &request, &self.waiting);
         Some(name)
     }
 }

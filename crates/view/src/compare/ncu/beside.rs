@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use warpshard_report::nsight::{STALLS, Stalls};
+use warpshard_report::nsight::{STALLS, STATES, Stalls, State};
 use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
 
 use super::super::super::RunFolder;
@@ -206,10 +206,20 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     let measured_stall = |reason: &str| metric(&format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"));
     let is_stall = |name: &str| name.starts_with("smsp__average_warps_issue_stalled_") && name.ends_with("_per_issue_active.ratio");
     let measured_all: f64 = profiled.metrics.iter().filter(|(name, _)| is_stall(name)).map(|(_, value)| value).sum();
+    let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
+    let states: Vec<Option<f64>> = STATES.iter().map(|state| counter(state.ours)).collect();
+    if states.iter().any(Option::is_some) {
+        // A core with control words counts what Nsight does.
+        let ours_all: f64 = states.iter().flatten().sum();
+        for (State { metric, nsight, .. }, ours) in STATES.iter().zip(states) {
+            let measured = measured_stall(nsight).and_then(|part| share(part, measured_all));
+            pairs.push(Pair { metric, measured, ours: ours.and_then(|part| share(part, ours_all)), share: true });
+        }
+        return pairs;
+    }
     let ours_all: f64 = STALLS.iter().flat_map(|stalls| stalls.ours).filter_map(|name| counter(name)).sum();
     for Stalls { metric, nsight, ours } in STALLS {
         let measured: Vec<f64> = nsight.iter().filter_map(|reason| measured_stall(reason)).collect();
-        let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
         let measured = if measured.is_empty() { None } else { share(measured.iter().sum(), measured_all) };
         let ours = counters(ours).and_then(|part| share(part, ours_all));
         pairs.push(Pair { metric, measured, ours, share: true });
@@ -275,6 +285,24 @@ mod tests {
         assert!(text.contains("2 launches together") && text.contains("other (line 4)") && !text.contains("lts__"), "{text}");
         assert!(beside.text(true, Style::Plain).contains("lts__t_sectors_srcunit_tex.sum"));
         assert_eq!(beside.json()["launches"][0]["metrics"][0]["measured"], 800.0);
+    }
+
+    /// A run that counts Nsight's states of warps is compared state by state, and not by what its schedulers did.
+    #[test]
+    fn states_of_warps_are_compared_in_their_own_names() {
+        let mut run = run();
+        let counters = json!({ "issued": 1, "warp_selected": 10, "warp_long_scoreboard": 60, "warp_gmma": 30 });
+        run.stats.0["kernels"][1]["counters"] = counters;
+        let text = "ID,Kernel Name,smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio,\
+            smsp__average_warps_issue_stalled_selected_per_issue_active.ratio,\
+            smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio\n0,scale,2.5,1,1.5\n";
+        let beside = Beside::of(&run, &Profile::parse("ncu.csv", text, &[]).unwrap());
+        let find = |name: &str| beside.launches[0].metrics.iter().find(|pair| pair.metric == name);
+        assert_eq!(find("warp states: long_scoreboard").unwrap().error(), Some(10.0), "60 % and half");
+        assert_eq!(find("warp states: selected").unwrap().error(), Some(-10.0));
+        assert_eq!(find("warp states: imc_miss").map(|pair| (pair.measured, pair.ours)), Some((Some(30.0), None)));
+        assert_eq!(find("warp states: gmma").map(|pair| (pair.measured, pair.ours)), Some((None, Some(30.0))));
+        assert!(beside.launches[0].metrics.iter().all(|pair| !pair.metric.starts_with("stall shares")));
     }
 
     #[test]

@@ -1,0 +1,187 @@
+//! The states of the warps of a core with control words: one cause after the other, against cycles reckoned by hand.
+
+use warpshard_workload::{Beside, Pipe};
+
+use super::super::SmDecision;
+use super::super::warp_reasons::WarpReason;
+use super::control::{alu, machine, words};
+use super::*;
+
+/// The states of the warps that execute a program, as Nsight Compute's names them, without those of no cycle. They add up to the resident warps.
+fn states(machine: &Machine, warps: usize, program: Program) -> Vec<(WarpReason, u64)> {
+    let mut bench = Bench::single(machine, 32 * warps as u32, program.exit());
+    bench.issues();
+    bench.sm.settle(bench.now);
+    let counts = bench.reasons().unwrap();
+    assert_eq!(counts.iter().sum::<u64>(), bench.stats().sm.resident_warp_cycles);
+    assert_eq!(counts[WarpReason::Selected as usize], bench.stats().kernels[0].warp_instructions);
+    let all = WarpReason::ALL.into_iter().zip(counts);
+    all.filter(|(_, cycles)| *cycles > 0).collect()
+}
+
+/// The cycles of one state, where every warp executes `code`.
+fn cycles(machine: &Machine, warps: usize, code: &[StaticInst], reason: WarpReason) -> u64 {
+    let mut program = Program::new(warps);
+    for inst in code {
+        match inst.mem {
+            Some(_) => (0..warps).for_each(|warp| {
+                program.access(warp, *inst, LaneMask::FULL, &lanes(0, 4));
+            }),
+            None => {
+                program.all(*inst);
+            }
+        }
+    }
+    of(&states(machine, warps, program), reason)
+}
+
+fn of(states: &[(WarpReason, u64)], reason: WarpReason) -> u64 {
+    states.iter().find(|(state, _)| *state == reason).map_or(0, |(_, cycles)| *cycles)
+}
+
+fn load(space: MemSpace, control: Control) -> StaticInst {
+    StaticInst { control, ..mem(MemKind::Load, space, 1, &[2]) }
+}
+
+const COUNTER: Control = Control { counters: 0x70, ..Control::NONE };
+
+#[test]
+fn a_stall_count_is_a_wait() {
+    let inst = |stall| alu(1, &[2], words(stall, Pipe::Fma));
+    assert_eq!(cycles(&machine(), 1, &[inst(5), inst(1), inst(13)], WarpReason::Wait), 4 + 12);
+}
+
+/// The result comes after 17 cycles: one of issue, one of the stall count.
+#[test]
+fn a_unit_of_variable_latency_is_a_short_scoreboard() {
+    let producer = alu(1, &[2], Control { stall: 2, pipe: Pipe::Xu, ..COUNTER });
+    let consumer = alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) });
+    let code = [producer, consumer];
+    assert_eq!(cycles(&machine(), 1, &code, WarpReason::ShortScoreboard), 15);
+    assert_eq!(cycles(&machine(), 1, &code, WarpReason::LongScoreboard), 0);
+}
+
+#[test]
+fn memory_behind_the_l1_is_a_long_scoreboard_and_shared_memory_a_short_one() {
+    let wait_for = |space, reason| {
+        let consumer = alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) });
+        cycles(&machine(), 1, &[load(space, Control { stall: 2, pipe: Pipe::Alu, ..COUNTER }), consumer], reason)
+    };
+    assert!(wait_for(MemSpace::Global, WarpReason::LongScoreboard) > 100, "the latency of the memory");
+    assert_eq!(wait_for(MemSpace::Global, WarpReason::ShortScoreboard), 0);
+    assert!(wait_for(MemSpace::Shared, WarpReason::ShortScoreboard) > 10);
+    assert_eq!(wait_for(MemSpace::Shared, WarpReason::LongScoreboard), 0);
+}
+
+#[test]
+fn a_constant_operand_that_is_not_there_is_an_imc_miss() {
+    let plain = alu(1, &[2], words(1, Pipe::Fma));
+    let with = StaticInst { control: Control { constant: Some(0x210), ..plain.control }, ..plain };
+    assert_eq!(cycles(&machine(), 1, &[plain, with, with], WarpReason::ImcMiss), 79);
+}
+
+/// The group itself is no access to memory, and its counter falls with the answers of its copies.
+#[test]
+fn a_group_of_copies_is_a_long_scoreboard() {
+    let copy = Control { beside: Beside::Copy { past_l1: false }, ..words(1, Pipe::Alu) };
+    let copy = StaticInst { control: copy, ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2]) };
+    let group = Control { beside: Beside::CopyGroup, stall: 2, pipe: Pipe::Alu, ..COUNTER };
+    let group = StaticInst { control: group, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let code = [copy, group, alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) })];
+    assert!(cycles(&machine(), 1, &code, WarpReason::LongScoreboard) > 50, "the rest of the latency of the memory");
+    assert_eq!(cycles(&machine(), 1, &code, WarpReason::ShortScoreboard), 0);
+}
+
+/// Without control words, a warp waits for the register that it names.
+#[test]
+fn a_register_is_waited_for_as_a_counter() {
+    let of_alu = alu(1, &[1], Control { pipe: Pipe::Fma, ..Control::NONE });
+    assert_eq!(cycles(&machine(), 1, &[of_alu; 4], WarpReason::Wait), 3 * 3);
+    let code = [load(MemSpace::Global, Control::NONE), alu(3, &[1], Control { pipe: Pipe::Fma, ..Control::NONE })];
+    assert!(cycles(&machine(), 1, &code, WarpReason::LongScoreboard) > 100);
+}
+
+#[test]
+fn a_pipe_of_half_width_throttles_every_second_cycle() {
+    let half = alu(1, &[2], words(1, Pipe::Alu));
+    assert_eq!(cycles(&machine(), 1, &[half; 4], WarpReason::MathPipeThrottle), 4, "the exit has the same pipe");
+}
+
+/// Three operands in one bank cost two bubbles from the third instruction on; the exit has another pipe.
+#[test]
+fn register_reads_hold_the_control_stage() {
+    let three = alu(1, &[2, 4, 6], words(1, Pipe::Fma));
+    let states = |reason| cycles(&machine(), 1, &[three; 6], reason);
+    assert_eq!((states(WarpReason::Dispatch), states(WarpReason::MathPipeThrottle)), (8, 0));
+}
+
+/// As in `five_memory_instructions_wait_in_a_sub_core`: four instructions wait three cycles each.
+#[test]
+fn the_queue_throttles_by_the_memory_that_is_meant() {
+    let nine = |space| [load(space, words(1, Pipe::Alu)); 9];
+    assert_eq!(cycles(&machine(), 1, &nine(MemSpace::Shared), WarpReason::MioThrottle), 4 * 3);
+    assert_eq!(cycles(&machine(), 1, &nine(MemSpace::Shared), WarpReason::LgThrottle), 0);
+    assert!(cycles(&machine(), 1, &nine(MemSpace::Global), WarpReason::LgThrottle) >= 4 * 3);
+}
+
+#[test]
+fn a_barrier_and_a_fence_hold_their_warps() {
+    let machine = machine();
+    let barrier = StaticInst { control: words(1, Pipe::Alu), ..op(OpClass::Barrier, NO_REGISTER, &[]) };
+    let spec = machine.gpu.sm.control;
+    let gap = 4 * u64::from(spec.barrier_interval) + u64::from(spec.barrier_latency);
+    assert_eq!(cycles(&machine, 4, &[barrier], WarpReason::Barrier), 4 * (gap - 1));
+    let control = Control { scope: FenceScope::Cta, ..words(1, Pipe::Alu) };
+    let fence = StaticInst { control, ..op(OpClass::Fence, NO_REGISTER, &[]) };
+    assert_eq!(cycles(&machine, 1, &[fence], WarpReason::Membar), 33 - 1);
+}
+
+/// Warps 0 and 4 share a sub-core, and the younger one issues all its instructions first.
+#[test]
+fn a_warp_that_could_issue_is_not_selected() {
+    let inst = alu(1, &[2], words(1, Pipe::Fma));
+    assert_eq!(cycles(&machine(), 5, &[inst, inst], WarpReason::NotSelected), 3);
+    assert_eq!(cycles(&machine(), 4, &[inst, inst], WarpReason::NotSelected), 0);
+}
+
+/// The instructions of the bench have no addresses, so that each is the target of a branch.
+#[test]
+fn branches_are_resolved_and_instructions_are_fetched() {
+    let mut machine = machine();
+    machine.gpu.sm.control.redirect = 7;
+    let inst = alu(1, &[2], words(1, Pipe::Fma));
+    assert_eq!(cycles(&machine, 1, &[inst; 3], WarpReason::BranchResolving), 3 * 6);
+    let before = cycles(&machine, 1, &[inst], WarpReason::NoInstruction);
+    machine.gpu.sm.control.fetch_latency = [31; 3];
+    assert_eq!(cycles(&machine, 1, &[inst], WarpReason::NoInstruction), before + 30, "both caches are asked at once");
+}
+
+#[test]
+fn stores_under_way_drain() {
+    let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1, 2]) };
+    assert!(cycles(&machine(), 1, &[store], WarpReason::Drain) > 100);
+    assert!(cycles(&machine(), 1, &[alu(1, &[2], words(1, Pipe::Fma))], WarpReason::Drain) < 10);
+}
+
+/// A product of four warps, and the wait for it.
+#[test]
+fn products_of_a_warp_group_are_waited_for() {
+    let product = Beside::Product { columns: 64, registers: false, closes: true };
+    let inst = |beside| StaticInst { control: Control { beside, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let waits = |code: &[StaticInst]| cycles(&machine(), 4, code, WarpReason::Gmma);
+    assert_eq!(waits(&[inst(product)]), 0);
+    assert!(waits(&[inst(product), inst(Beside::Products { most: 0 })]) > 4 * 32, "two columns a cycle");
+}
+
+#[test]
+fn a_limit_of_warps_is_a_state_without_a_name() {
+    let mut program = Program::new(2);
+    program.all(alu(1, &[2], words(9, Pipe::Fma))).all(alu(1, &[2], words(1, Pipe::Fma)));
+    let mut bench = Bench::single(&machine(), 64, program.exit());
+    bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(1));
+    bench.issues();
+    bench.sm.settle(bench.now);
+    let counts = bench.reasons().unwrap();
+    assert!(counts[WarpReason::Misc as usize] >= 10, "{counts:?}");
+    assert_eq!(counts.iter().sum::<u64>(), bench.stats().sm.resident_warp_cycles);
+}
