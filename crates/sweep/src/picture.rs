@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use warpshard_report::bars::{Bars, Group};
-use warpshard_report::frame::{Cell, Frame};
+use warpshard_report::frame::Frame;
 use warpshard_report::heat::{Heat, Panel};
 use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
@@ -180,7 +180,7 @@ fn number(value: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpshard_report::frame::Kind;
+    use warpshard_report::frame::{Cell, Kind};
 
     /// A table of runs with what they differ in and their cycles.
     fn frame(keys: &[&str], runs: &[(&str, &str, &[&str], Option<u64>)]) -> (Frame, Vec<String>) {

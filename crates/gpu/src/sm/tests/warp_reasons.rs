@@ -152,7 +152,7 @@ fn branches_are_resolved_and_instructions_are_fetched() {
     let inst = alu(1, &[2], words(1, Pipe::Fma));
     assert_eq!(cycles(&machine, 1, &[inst; 3], WarpReason::BranchResolving), 3 * 6);
     let before = cycles(&machine, 1, &[inst], WarpReason::NoInstruction);
-    machine.gpu.sm.control.fetch_latency = [31; 3];
+    machine.gpu.sm.control.fetch_latency = [31; 4];
     assert_eq!(cycles(&machine, 1, &[inst], WarpReason::NoInstruction), before + 30, "both caches are asked at once");
 }
 
