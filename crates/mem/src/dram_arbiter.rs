@@ -1,14 +1,14 @@
-//! The arbiter between the slices of a partition and its DRAM channel: their shared queue slots, the fixed delay before the
+//! The arbiter between the slices of a partition and its DRAM channel: which slice sends, the queue slots that they share, the fixed delay before the
 //! channel, and the edges of the DRAM clock with work.
 //!
 //! In: requests of slices. Out: replies to the slices. The code per edge is compiled for each kind of channel. The order within an edge is that of GPGPU-Sim's `memory_partition_unit::dram_cycle`.
 
-use warpshard_base::{ClockDomain, Crossing, Cycle, PartitionId, Ring};
+use warpshard_base::{ClockDomain, Crossing, Cycle, Ring};
 
 use super::cache::DownKind;
 use super::dram::{Clocked, Owner, Request, RequestKind, Worked};
-use super::llc::{FromDram, Slice};
-use super::slice_port::{Common, SlicePort};
+use super::llc::FromDram;
+use super::slices::Slices;
 
 /// The request slots of DRAM that slices share: one reserved for each, the others first come, first served.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -49,20 +49,13 @@ impl Places {
     }
 }
 
-/// The slices of a partition and their way to the channel.
+/// The way of a partition's slices to its channel.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct DramArbiter {
-    pub(super) id: PartitionId,
-    pub(super) common: Common,
     /// LLC cycles in DRAM edges, DRAM edges in LLC cycles.
     pub(super) llc_to_dram: Crossing,
     dram_to_llc: Crossing,
     dram_latency: u64,
-    /// The present LLC cycle.
-    pub(super) now: Cycle,
-    pub(super) slice_ports: Box<[SlicePort]>,
-    /// The least of what [`SlicePort::due`] says.
-    pub(super) slices_due: Cycle,
     /// The first DRAM edge that was neither worked through nor known to be past when slices were looked at last.
     pub(super) edge: Cycle,
     /// The first edge from then on in which the channel itself has work; the next one where an answer leaves in that anyway.
@@ -79,25 +72,13 @@ pub(super) struct DramArbiter {
 }
 
 impl DramArbiter {
-    /// That of idle slices, at cycle 0; `clocks` are those of LLC and DRAM.
-    pub(super) fn new(
-        id: PartitionId,
-        common: Common,
-        (llc, dram): (ClockDomain, ClockDomain),
-        dram_latency: u64,
-        slice_ports: Box<[SlicePort]>,
-        places: Places,
-    ) -> Self {
+    /// That of so many idle slices, at cycle 0; the clocks are those of LLC and DRAM.
+    pub(super) fn new((llc, dram): (ClockDomain, ClockDomain), dram_latency: u64, places: Places, slices: usize) -> Self {
         Self {
-            id,
-            common,
             llc_to_dram: Crossing::new(llc, dram),
             dram_to_llc: Crossing::new(dram, llc),
             dram_latency,
-            now: Cycle(0),
-            last_sender: slice_ports.len() - 1,
-            slice_ports,
-            slices_due: Cycle::NEVER,
+            last_sender: slices - 1,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
             next_edge: Cycle::NEVER,
@@ -108,27 +89,21 @@ impl DramArbiter {
         }
     }
 
-    /// A slice.
-    #[inline]
-    pub(super) fn slice(&self, number: u8) -> &Slice {
-        &self.slice_ports[usize::from(number)].slice
-    }
-
     /// Finds the next edge in which anything happens.
     #[inline]
-    pub(super) fn look_for_edge<C: Clocked>(&mut self, channel: &C) {
-        self.next_edge = self.find_edge(channel);
+    pub(super) fn look_for_edge<C: Clocked>(&mut self, slices: &Slices, channel: &C) {
+        self.next_edge = self.find_edge(slices, channel);
         self.dram_due = self.dram_to_llc.first_at_or_after(self.next_edge);
     }
 
     /// The first DRAM edge not worked through in which anything would happen.
     #[inline]
-    fn find_edge<C: Clocked>(&self, channel: &C) -> Cycle {
-        if self.channel_event <= self.edge || self.answer_leaves(channel) || channel.return_full() {
+    fn find_edge<C: Clocked>(&self, slices: &Slices, channel: &C) -> Cycle {
+        if self.channel_event <= self.edge || answer_leaves(slices, channel) || channel.return_full() {
             return self.edge;
         }
         let full = channel.is_full();
-        if !full && (0..self.slice_ports.len()).any(|i| self.can_send(i)) {
+        if !full && (0..slices.ports.len()).any(|i| self.can_send(slices, i)) {
             return self.edge;
         }
         let mut next = self.channel_event;
@@ -140,31 +115,25 @@ impl DramArbiter {
         next.max(self.edge)
     }
 
-    /// Whether an answer of the channel is ready and its slice takes it.
     #[inline]
-    fn answer_leaves<C: Clocked>(&self, channel: &C) -> bool {
-        channel.returned().is_some_and(|request| !self.slice(request.slice).from_dram_full())
-    }
-
-    #[inline]
-    fn can_send(&self, slice: usize) -> bool {
-        let from = &self.slice_ports[slice].slice;
+    fn can_send(&self, slices: &Slices, slice: usize) -> bool {
+        let from = &slices.ports[slice].slice;
         from.has_to_dram() & self.places.has(slice) & !from.from_dram_full()
     }
 
     /// Works through a DRAM edge and finds the next one.
     // Called from one place for each kind of channel, for every edge in which anything happens.
-    pub(super) fn dram_cycle<C: Clocked>(&mut self, channel: &mut C, edge: Cycle) {
-        debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), self.now, "{}: {edge} is worked through late", self.id);
+    pub(super) fn dram_cycle<C: Clocked>(&mut self, slices: &mut Slices, channel: &mut C, edge: Cycle) {
+        debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is worked through late", slices.id);
         if let Some(&Request { addr, sectors, kind, slice: number, .. }) = channel.returned() {
-            let side = &mut self.slice_ports[usize::from(number)];
+            let side = &mut slices.ports[usize::from(number)];
             if !side.slice.from_dram_full() {
                 side.slice.push_from_dram(match kind {
                     RequestKind::Read { entry } => FromDram::Data { entry, addr, sectors },
                     RequestKind::Write { number } | RequestKind::WriteBack { number } => FromDram::Written { number },
                 });
-                side.due = self.now;
-                self.slices_due = self.now;
+                side.due = slices.now;
+                slices.due = slices.now;
                 channel.drop_returned();
                 self.places.give_back(usize::from(number));
             }
@@ -174,43 +143,43 @@ impl DramArbiter {
             self.places.give_back(usize::from(slice));
         }
         if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = moving {
-            self.slice(slice).expect_entry(entry);
+            slices.slice(slice).expect_entry(entry);
         }
         if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = read {
-            self.slice(slice).expect_data(entry);
+            slices.slice(slice).expect_data(entry);
         }
         if !channel.is_full() {
-            self.send_to_dram(edge);
+            self.send_to_dram(slices, edge);
         }
-        self.enter_channel(channel, edge);
+        self.enter_channel(slices.now, channel, edge);
         self.edge = edge.next();
-        self.channel_event = if self.answer_leaves(channel) { self.edge } else { channel.next_event(self.edge) };
-        self.look_for_edge(channel);
+        self.channel_event = if answer_leaves(slices, channel) { self.edge } else { channel.next_event(self.edge) };
+        self.look_for_edge(slices, channel);
     }
 
     /// One slice sends its oldest request, round robin from the one after the last sender.
     // Called from one place, for every edge, as `enter_channel`.
     #[inline(always)]
-    fn send_to_dram(&mut self, edge: Cycle) {
-        let count = self.slice_ports.len();
+    fn send_to_dram(&mut self, slices: &mut Slices, edge: Cycle) {
+        let count = slices.ports.len();
         let mut i = self.last_sender;
         loop {
             i = if i + 1 == count { 0 } else { i + 1 };
-            if self.can_send(i) {
+            if self.can_send(slices, i) {
                 break;
             }
             if i == self.last_sender {
                 return;
             }
         }
-        let side = &mut self.slice_ports[i];
+        let side = &mut slices.ports[i];
         if side.slice.to_dram_full() {
-            side.catch_up(self.now);
-            side.due = self.now;
-            self.slices_due = self.now;
+            side.catch_up(slices.now);
+            side.due = slices.now;
+            slices.due = slices.now;
         }
         let Some(down) = side.slice.pop_to_dram() else { return };
-        let (bank, row) = self.common.local.bank_and_row(down.addr);
+        let (bank, row) = slices.common.local.bank_and_row(down.addr);
         let kind = match down.kind {
             DownKind::Fetch { entry } => RequestKind::Read { entry },
             DownKind::Write => RequestKind::Write { number: down.token },
@@ -232,7 +201,7 @@ impl DramArbiter {
         self.places.take(i);
         self.last_sender = i;
         // The delay is counted in LLC cycles from the first one that is not before this edge, which is the present.
-        self.delayed.append((self.now.after(self.dram_latency), request));
+        self.delayed.append((slices.now.after(self.dram_latency), request));
     }
 
     /// The first DRAM edge that is worked through in an LLC cycle or later.
@@ -243,8 +212,8 @@ impl DramArbiter {
 
     /// The oldest delayed request enters the channel, or is noted to find it full.
     #[inline(always)]
-    fn enter_channel<C: Clocked>(&mut self, channel: &mut C, edge: Cycle) {
-        let Some((_, request)) = self.delayed.front().filter(|(at, _)| *at <= self.now) else { return };
+    fn enter_channel<C: Clocked>(&mut self, now: Cycle, channel: &mut C, edge: Cycle) {
+        let Some((_, request)) = self.delayed.front().filter(|(at, _)| *at <= now) else { return };
         if channel.is_full() {
             self.full_since.get_or_insert(edge);
             return;
@@ -256,4 +225,10 @@ impl DramArbiter {
             self.full_since = None;
         }
     }
+}
+
+/// Whether an answer of the channel is ready and its slice takes it.
+#[inline]
+fn answer_leaves<C: Clocked>(slices: &Slices, channel: &C) -> bool {
+    channel.returned().is_some_and(|request| !slices.slice(request.slice).from_dram_full())
 }

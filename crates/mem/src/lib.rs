@@ -8,6 +8,7 @@ pub mod llc;
 mod partition;
 mod ports;
 mod slice_port;
+mod slices;
 mod warm;
 
 pub use partition::{Left, Partition, PartitionDecision, StallCounts};

@@ -77,7 +77,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_same_table() {
     assert_eq!(code(&last), 0, "{}", stderr(&last));
     assert_eq!(table(&killed), table(&whole));
     let left: Vec<_> = fs::read_dir(&killed).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 3, "runs, failed, sweep.csv and nothing temporary: {left:?}");
+    assert_eq!(left.len(), 4, "runs, failed, sweep.csv, sweep.svg and nothing temporary: {left:?}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ use super::dram_arbiter::{DramArbiter, Places};
 use super::llc::{Coalescer, LlcKernelCounters, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
+use super::slices::Slices;
 use super::warm;
 
 pub use stalls::StallCounts;
@@ -90,6 +91,7 @@ pub struct Partition {
     /// LLC cycles in core cycles.
     pub(super) llc_to_core: Crossing,
     channel: Channel,
+    pub(super) slices: Slices,
     pub(super) arbiter: DramArbiter,
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
@@ -142,7 +144,8 @@ impl Partition {
             llc_clock,
             llc_to_core: Crossing::new(llc_clock, llc_clock),
             channel,
-            arbiter: DramArbiter::new(id, common, clocks, mem.dram_latency, (0..count).map(side).collect(), Places::new(limit)),
+            slices: Slices::new(id, common, (0..count).map(side).collect()),
+            arbiter: DramArbiter::new(clocks, mem.dram_latency, Places::new(limit), count as usize),
             copies: VecDeque::new(),
             copied: Cycle::NEVER,
             // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
@@ -164,7 +167,7 @@ impl Partition {
     /// The same, counting for each of so many kernel launches and applications, too.
     #[must_use]
     pub fn counting_by(mut self, kernels: usize, applications: usize) -> Self {
-        self.arbiter.slice_ports.iter_mut().for_each(|side| side.slice.count_by(kernels, applications));
+        self.slices.ports.iter_mut().for_each(|side| side.slice.count_by(kernels, applications));
         self
     }
 
@@ -180,18 +183,18 @@ impl Partition {
 
     /// Which partition this is.
     pub fn id(&self) -> PartitionId {
-        self.arbiter.id
+        self.slices.id
     }
 
     /// The slices.
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &Slice> {
-        self.arbiter.slice_ports.iter().map(|side| &side.slice)
+        self.slices.ports.iter().map(|side| &side.slice)
     }
 
     /// Its slices with their sides of the networks.
     #[cfg(test)]
     pub(super) fn into_slice_ports(self) -> Vec<SlicePort> {
-        self.arbiter.slice_ports.into_vec()
+        self.slices.ports.into_vec()
     }
 
     /// The DRAM channel.
@@ -213,49 +216,49 @@ impl Partition {
     #[cold]
     #[inline(never)]
     fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.arbiter.now, "{}: {link} brings a message for {at}, which is before {}", self.arbiter.id, self.arbiter.now);
+        assert!(at >= self.slices.now, "{}: {link} brings a message for {at}, which is before {}", self.slices.id, self.slices.now);
         match payload {
             Payload::Credit(credit) => {
-                let slice = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.credit_in.0));
-                assert!(slice < self.arbiter.slice_ports.len(), "{}: credits come over {link}, which is no output", self.arbiter.id);
-                let side = &mut self.arbiter.slice_ports[slice];
+                let slice = usize::from(link.0.wrapping_sub(self.slices.common.ports.credit_in.0));
+                assert!(slice < self.slices.ports.len(), "{}: credits come over {link}, which is no output", self.slices.id);
+                let side = &mut self.slices.ports[slice];
                 side.answers.deliver(at, credit.count);
                 // Without an answer that waits, credits are taken when there is one.
                 if side.has_out() {
                     side.due = side.due.min(at);
-                    self.arbiter.slices_due = self.arbiter.slices_due.min(at);
+                    self.slices.due = self.slices.due.min(at);
                 }
             }
             Payload::Warm(copy) => {
-                debug_assert_eq!(link, self.arbiter.common.ports.from_grid, "{}: a copy comes over another link", self.arbiter.id);
+                debug_assert_eq!(link, self.slices.common.ports.from_grid, "{}: a copy comes over another link", self.slices.id);
                 self.copies.push_back((at, copy));
                 self.copied = self.copied.min(at);
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.arbiter.id),
+            other => panic!("{}: {link} brings {other:?} at {at}", self.slices.id),
         }
     }
 
     /// Takes a request for a slice.
     #[inline(always)]
     fn deliver_request(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
-        if at < self.arbiter.now {
+        if at < self.slices.now {
             self.refuse(link, at);
         }
-        let number = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.request_in.0));
-        let Some(side) = self.arbiter.slice_ports.get_mut(number) else { self.refuse(link, at) };
-        debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.arbiter.id, packet.addr);
+        let number = usize::from(link.0.wrapping_sub(self.slices.common.ports.request_in.0));
+        let Some(side) = self.slices.ports.get_mut(number) else { self.refuse(link, at) };
+        debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.slices.id, packet.addr);
         if let Some(coalescer) = &mut side.coalescer {
             coalescer.arrive(at, packet);
             side.due = side.due.min(at);
-            self.arbiter.slices_due = self.arbiter.slices_due.min(side.due);
+            self.slices.due = self.slices.due.min(side.due);
             return;
         }
-        let before = side.slice.arrive(at, packet, &self.arbiter.common.sets);
+        let before = side.slice.arrive(at, packet, &self.slices.common.sets);
         if before == 0 {
             side.due = side.due.min(at.after(1));
-            self.arbiter.slices_due = self.arbiter.slices_due.min(side.due);
+            self.slices.due = self.slices.due.min(side.due);
         }
-        if before == self.arbiter.common.in_queue {
+        if before == self.slices.common.in_queue {
             side.blocked = at;
             self.blocked = self.blocked.min(at);
         }
@@ -264,43 +267,43 @@ impl Partition {
     #[cold]
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle) -> ! {
-        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.arbiter.id, self.arbiter.now);
+        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.slices.id, self.slices.now);
     }
 
     /// Works through the cycles in which there is something to do.
     #[inline]
     fn run_events(&mut self, until: Cycle, out: &mut Outbox) {
         loop {
-            self.arbiter.now = self.next_event().min(until);
-            if self.arbiter.now == until {
+            self.slices.now = self.next_event().min(until);
+            if self.slices.now == until {
                 return;
             }
-            if self.copied <= self.arbiter.now {
+            if self.copied <= self.slices.now {
                 self.take_copies();
             }
-            while self.arbiter.dram_due <= self.arbiter.now {
+            while self.arbiter.dram_due <= self.slices.now {
                 self.dram_cycle(self.arbiter.next_edge);
             }
-            if self.arbiter.slices_due <= self.arbiter.now {
+            if self.slices.due <= self.slices.now {
                 self.slice_cycles(out);
             }
-            self.arbiter.now.0 += 1;
+            self.slices.now.0 += 1;
         }
     }
 
     /// Works through all cycles and edges, whether there is something to do or not.
     #[inline(never)]
     fn run_cycles(&mut self, until: Cycle, out: &mut Outbox) {
-        if let Some(before) = self.arbiter.now.0.checked_sub(1) {
+        if let Some(before) = self.slices.now.0.checked_sub(1) {
             // Edges that were passed over are past.
             self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(Cycle(before)).next());
         }
-        while self.arbiter.now < until {
+        while self.slices.now < until {
             self.take_copies();
             self.pass_edges();
-            self.arbiter.slice_ports.iter_mut().for_each(|side| side.due = side.due.min(self.arbiter.now));
+            self.slices.ports.iter_mut().for_each(|side| side.due = side.due.min(self.slices.now));
             self.slice_cycles(out);
-            self.arbiter.now.0 += 1;
+            self.slices.now.0 += 1;
         }
     }
 
@@ -310,7 +313,7 @@ impl Partition {
         let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);
         let reads = || {
             moving().filter_map(|request| match request.kind {
-                RequestKind::Read { entry } => Some((self.arbiter.slice(request.slice), entry)),
+                RequestKind::Read { entry } => Some((self.slices.slice(request.slice), entry)),
                 RequestKind::Write { .. } | RequestKind::WriteBack { .. } => None,
             })
         };
@@ -321,34 +324,34 @@ impl Partition {
     /// Lets LLC cycles pass in which nothing happens.
     #[inline]
     fn pass(&mut self, until: Cycle) {
-        self.arbiter.now = self.arbiter.now.max(until);
+        self.slices.now = self.slices.now.max(until);
         self.watch_stalls();
     }
 
     /// Counts what the slices waited up to the present.
     fn catch_up(&mut self) {
-        self.arbiter.slice_ports.iter_mut().for_each(|side| side.catch_up(self.arbiter.now));
+        self.slices.ports.iter_mut().for_each(|side| side.catch_up(self.slices.now));
     }
 
     /// Copies pass the slices whose time has come.
     #[cold]
     #[inline(never)]
     fn take_copies(&mut self) {
-        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.arbiter.now) {
+        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.slices.now) {
             self.copies.pop_front();
-            warm::warm(&mut self.arbiter.slice_ports, &self.map, copy, self.warms, self.arbiter.now);
+            warm::warm(&mut self.slices.ports, &self.map, copy, self.warms, self.slices.now);
         }
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 
     /// See [`PartitionDecision::Leave`].
     fn leave(&mut self, lines: &[Left]) {
-        let Self { map, arbiter: DramArbiter { slice_ports, now, .. }, .. } = self;
-        let first = slice_ports.first().map_or(0, |side| side.slice.id().0);
+        let Self { map, slices: Slices { ports, now, .. }, .. } = self;
+        let first = ports.first().map_or(0, |side| side.slice.id().0);
         for (i, left) in (0..).zip(lines) {
             // Replacement goes by the time of use, so each has its own, up to some spread, which ends before the next launch begins.
             let used = Cycle(now.0 + 1 + i * LEFT_WITHIN / lines.len() as u64);
-            let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| slice_ports.get_mut(usize::from(slice)));
+            let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| ports.get_mut(usize::from(slice)));
             if let Some(side) = port {
                 side.slice.leave(left.addr, map.within_slice(left.addr), left.bytes, left.written, used);
             }
@@ -361,24 +364,24 @@ impl Partition {
         self.watch_stalls();
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
-        let Self { arbiter: DramArbiter { slice_ports, now, common, .. }, standing_sides, .. } = self;
-        for (i, side) in (0..).zip(slice_ports) {
+        let Self { slices: Slices { ports, now, common, .. }, standing_sides, .. } = self;
+        for (i, side) in (0..).zip(ports) {
             if side.due <= *now {
                 dram |= side.cycle(i, *now, common, standing_sides, out);
             }
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
         }
-        (self.arbiter.slices_due, self.blocked) = (due, blocked);
+        (self.slices.due, self.blocked) = (due, blocked);
         if dram {
-            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now).next());
-            each!(&self.channel, channel => self.arbiter.look_for_edge(&**channel));
+            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(self.slices.now).next());
+            each!(&self.channel, channel => self.arbiter.look_for_edge(&self.slices, &**channel));
         }
     }
 
     /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
     fn pass_edges(&mut self) {
-        let last = self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now);
+        let last = self.arbiter.llc_to_dram.last_at_or_before(self.slices.now);
         while self.arbiter.edge <= last {
             self.dram_cycle(self.arbiter.edge);
         }
@@ -387,6 +390,6 @@ impl Partition {
     /// Works through a DRAM edge and finds the next one.
     #[inline]
     fn dram_cycle(&mut self, edge: Cycle) {
-        each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut **channel, edge));
+        each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut self.slices, &mut **channel, edge));
     }
 }

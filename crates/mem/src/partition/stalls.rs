@@ -23,15 +23,15 @@ impl Partition {
     /// `in_queue`.
     #[inline]
     pub(super) fn watch_stalls(&mut self) {
-        if self.arbiter.now == self.watched {
+        if self.slices.now == self.watched {
             return;
         }
         let net = (self.standing_sides > 0) != (self.standing[NET] != Cycle::NEVER);
-        let mc = if self.standing[MC] == Cycle::NEVER { self.blocked < self.arbiter.now } else { self.blocked > self.watched };
+        let mc = if self.standing[MC] == Cycle::NEVER { self.blocked < self.slices.now } else { self.blocked > self.watched };
         if net || mc {
             self.note_stalls();
         }
-        self.watched = self.arbiter.now;
+        self.watched = self.slices.now;
     }
 
     /// Begins and ends spans of standing still.
@@ -45,7 +45,7 @@ impl Partition {
             if self.standing[reason] != Cycle::NEVER && from > self.watched {
                 self.count_stall(reason, self.watched);
             }
-            if self.standing[reason] == Cycle::NEVER && from < self.arbiter.now {
+            if self.standing[reason] == Cycle::NEVER && from < self.slices.now {
                 self.standing[reason] = from;
             }
         }
@@ -62,8 +62,8 @@ impl Partition {
     pub(super) fn settle_stalls(&mut self) {
         for reason in [NET, MC] {
             if self.standing[reason] != Cycle::NEVER {
-                self.count_stall(reason, self.arbiter.now);
-                self.standing[reason] = self.arbiter.now;
+                self.count_stall(reason, self.slices.now);
+                self.standing[reason] = self.slices.now;
             }
         }
     }

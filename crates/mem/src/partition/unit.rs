@@ -27,7 +27,7 @@ impl Unit for Partition {
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.channel.prefetch_arrays();
-        for side in &self.arbiter.slice_ports {
+        for side in &self.slices.ports {
             if side.due < until {
                 side.slice.prefetch();
             }
@@ -48,18 +48,18 @@ impl Unit for Partition {
             prefetch(self);
             return;
         }
-        prefetch(&*self.arbiter.slice_ports);
+        prefetch(&*self.slices.ports);
         self.arbiter.delayed.prefetch();
         self.channel.prefetch();
     }
 
     #[inline]
     fn next_event(&self) -> Cycle {
-        self.arbiter.slices_due.min(self.arbiter.dram_due).min(self.copied).max(self.arbiter.now)
+        self.slices.due.min(self.arbiter.dram_due).min(self.copied).max(self.slices.now)
     }
 
     fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
+        debug_assert!(at <= self.slices.now || self.next_event() >= at, "{} has work before {at}", self.slices.id);
         self.pass(at);
         self.catch_up();
         self.settle_stalls();
@@ -73,8 +73,8 @@ impl Unit for Partition {
     }
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
-        let id = u32::from(self.arbiter.id.0);
-        for SlicePort { slice, coalescer, .. } in &self.arbiter.slice_ports {
+        let id = u32::from(self.slices.id.0);
+        for SlicePort { slice, coalescer, .. } in &self.slices.ports {
             visitor.component("llc", u32::from(slice.id().0));
             visitor.counters(&slice.counters());
             if let Some(coalescer) = coalescer {
@@ -110,7 +110,7 @@ impl Unit for Partition {
 
     fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for SlicePort { slice, coalescer, .. } in &self.arbiter.slice_ports {
+        for SlicePort { slice, coalescer, .. } in &self.slices.ports {
             slice.waiting(&mut lines);
             let coalesced = coalescer.as_ref().and_then(|coalescer| coalescer.waiting());
             lines.extend(coalesced.map(|what| format!("{}: {what}", slice.id())));
