@@ -55,11 +55,13 @@ impl<T: Default> PerKernel<T> {
         &self.values[1..]
     }
 
-    /// Allocates the counters of a launch.
+    /// Allocates the counters of a launch, and returns their index.
     #[cold]
-    fn begin(&mut self, kernel: usize) {
-        self.slots[kernel] = self.values.len() as u16;
+    fn begin(&mut self, kernel: usize) -> u16 {
+        let slot = self.values.len() as u16;
+        self.slots[kernel] = slot;
         self.values.push(T::default());
+        slot
     }
 }
 
@@ -84,10 +86,9 @@ impl<T> Index<usize> for PerKernel<T> {
 impl<T: Default> IndexMut<usize> for PerKernel<T> {
     #[inline]
     fn index_mut(&mut self, kernel: usize) -> &mut T {
-        if self.slots[kernel] == 0 {
-            self.begin(kernel);
-        }
-        &mut self.values[usize::from(self.slots[kernel])]
+        let slot = self.slots[kernel];
+        let slot = if slot == 0 { self.begin(kernel) } else { slot };
+        &mut self.values[usize::from(slot)]
     }
 }
 

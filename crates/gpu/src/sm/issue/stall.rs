@@ -88,22 +88,11 @@ pub(super) struct Spans {
 
 const _: () = assert!(MAX_SCHEDULERS <= 16);
 
-/// What the whole SM's stalls depend on: a scheduler has no warps, is stalled, or is busy, since it issues or its warps are held back or fetched.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Group {
-    Nobody,
-    Stalled,
-    Busy,
-}
+/// Reasons of a scheduler that issues, or whose warps are held back or fetched, and reasons of one whose warps are stalled, as sets.
+const BUSY: u32 = 1 << StallReason::Issued as u32 | 1 << StallReason::Throttled as u32 | 1 << StallReason::InstructionBufferEmpty as u32;
+const STALLED: u32 = !(BUSY | 1 << StallReason::NoWarps as u32);
 
-#[inline]
-fn group(reason: StallReason) -> Group {
-    match reason {
-        StallReason::NoWarps => Group::Nobody,
-        StallReason::Issued | StallReason::Throttled | StallReason::InstructionBufferEmpty => Group::Busy,
-        _ => Group::Stalled,
-    }
-}
+const _: () = assert!(StallReason::COUNT <= 32);
 
 impl Spans {
     pub(super) fn new() -> Self {
@@ -112,32 +101,24 @@ impl Spans {
     }
 
     /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason.
-    #[inline]
+    // Called from two places, of which one is the hottest of an SM.
+    #[inline(always)]
     pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
-        if group(reason) != group(self.doing[scheduler]) {
-            self.regroup(scheduler, group(reason), now, counters);
-        }
+        self.count_core(now, counters);
+        let set = |schedulers: u16, reasons: u32| schedulers & !(1 << scheduler) | ((reasons >> reason as u32 & 1) as u16) << scheduler;
+        (self.busy, self.stalled) = (set(self.busy, BUSY), set(self.stalled, STALLED));
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
         counters.stalls[usize::from(of_before)][before as usize] += now.0 - since.0;
     }
 
-    /// A scheduler comes to another group.
-    // Rarer than what it does.
-    #[inline(never)]
-    fn regroup(&mut self, scheduler: usize, group: Group, now: Cycle, counters: &mut SmStats) {
-        self.count_core(now, counters);
-        self.busy = self.busy & !(1 << scheduler) | u16::from(group == Group::Busy) << scheduler;
-        self.stalled = self.stalled & !(1 << scheduler) | u16::from(group == Group::Stalled) << scheduler;
-    }
-
     /// Counts the cycles before `now` in which all of the SM is stalled.
+    #[inline(always)]
     fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
-        if self.busy == 0 && self.stalled != 0 {
-            counters.sm.stalled_core_cycles += now.0 - self.core_since.0;
-        }
-        self.core_since = now;
+        let since = std::mem::replace(&mut self.core_since, now);
+        let stalled = (self.busy == 0) & (self.stalled != 0);
+        counters.sm.stalled_core_cycles += (now.0 - since.0) * u64::from(stalled);
     }
 
     /// Counts all spans up to cycle `now`.
