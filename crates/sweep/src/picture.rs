@@ -153,13 +153,16 @@ fn bars(varied: &Varied, measured: &Measured) -> Option<Bars> {
     let (names, different) = varied.rest(&shown);
     let series: Vec<&str> = shown.first().map_or_else(|| vec![""], |axis| axis.values());
     let is = |run: usize, value: &str| shown.first().is_none_or(|axis| axis.of[run] == value);
-    let value = |name: &String, value: &str| {
-        (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.of[run]).unwrap_or(0.0)
+    let value =
+        |name: &String, value: &str| (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.of[run]);
+    // A group that lacks a run is left out: a bar without height would look like a run without cycles.
+    let group = |name: &String| {
+        let values = series.iter().map(|one| value(name, one)).collect::<Option<_>>()?;
+        Some(Group { name: name.clone(), values })
     };
-    let group = |name: &String| Group { name: name.clone(), values: series.iter().map(|one| value(name, one)).collect() };
-    let groups: Vec<Group> = different.iter().map(group).collect();
+    let groups: Vec<Group> = different.iter().filter_map(group).collect();
     let series = series.iter().map(|&name| if name.is_empty() { measured.name.to_owned() } else { name.to_owned() }).collect();
-    (!varied.others.is_empty() && groups.len() <= TILES).then(|| Bars {
+    (!varied.others.is_empty() && (1..=TILES).contains(&groups.len())).then(|| Bars {
         title: measured.name.into(),
         y: measured.name.into(),
         series,
@@ -190,7 +193,8 @@ mod tests {
         let row = |&(workload, ended, values, cycles): &(&str, &str, &[&str], Option<u64>)| {
             let plan = [Cell::text("v100"), Cell::text(workload), Cell::text(""), Cell::Count(1)];
             let plan = plan.into_iter().chain(values.iter().map(|value| cell(value)));
-            plan.chain([Cell::text(ended), Cell::count(cycles), Cell::Number(1.5)]).collect()
+            let ended = if ended.is_empty() { Cell::Empty } else { Cell::text(ended) };
+            plan.chain([ended, Cell::count(cycles), Cell::Number(1.5)]).collect()
         };
         let frame = Frame::new(names.map(|name| (name.to_owned(), Kind::Text)).collect(), runs.iter().map(row).collect());
         (frame, keys.iter().map(|&key| key.to_owned()).collect())
@@ -226,11 +230,18 @@ mod tests {
 
     #[test]
     fn words_give_bars() {
-        let runs =
-            [("a", "completed", &["gto"][..], Some(10)), ("a", "completed", &["lrr"], Some(5)), ("b", "completed", &["lrr"], Some(7))];
+        let runs = [
+            ("a", "completed", &["gto"][..], Some(10)),
+            ("a", "completed", &["lrr"], Some(5)),
+            ("b", "completed", &["gto"], Some(7)),
+            ("b", "completed", &["lrr"], Some(7)),
+            ("fails", "completed", &["gto"], Some(7)),
+            ("fails", "", &["lrr"], None),
+        ];
         let (table, keys) = frame(&["gpu.sm.order"], &runs);
         let svg = draw(&table, &keys).unwrap().unwrap();
         assert!(["gto", "lrr", "a", "b"].iter().all(|text| texts(&svg).contains(text)), "{svg}");
+        assert!(!texts(&svg).contains(&"fails"), "a run that failed is no bar of zero: {svg}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In: a [`Plan`] and the folder of its results. Out: stored results and their [`Table`]. Whoever asks, equal plans have equal results under equal
 //! names.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use warpshard_report::frame::NoParquet;
@@ -91,13 +92,20 @@ impl Planned {
     }
 
     /// Writes the picture of a table, sweep.svg, and returns its path; `None` where there is nothing to draw or too much to tell apart.
+    /// Then the picture of an earlier table is removed.
     ///
     /// # Errors
     /// When a number cannot be drawn, or the file cannot be written.
     pub fn draw(&self, table: &Table) -> Result<Option<PathBuf>, SweepError> {
-        let Some(svg) = picture::draw(&table.frame, &self.keys)? else { return Ok(None) };
+        let path = self.path("sweep.svg");
+        let Some(svg) = picture::draw(&table.frame, &self.keys)? else {
+            let removed =
+                std::fs::remove_file(&path).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) });
+            removed.map_err(|source| SweepError::File { file: path.display().to_string(), source })?;
+            return Ok(None);
+        };
         self.write("sweep.svg", svg.as_bytes())?;
-        Ok(Some(self.path("sweep.svg")))
+        Ok(Some(path))
     }
 
     /// Writes a file beside the results: whole, or not at all.

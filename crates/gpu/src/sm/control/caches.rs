@@ -78,8 +78,8 @@ impl Cache {
     }
 }
 
-/// The cache behind those of code and those of constants, and the way from it to the LLC. No code of a kernel is in it when it begins; its constants
-/// are: their buffers are in the descriptor of the launch, and a kernel that reads some ends 38 cycles after an empty one (rows: bfs, setLevel).
+/// The cache behind those of code and those of constants, and the way from it to the LLC. No code of a kernel is in it when the kernel
+/// begins. Its constants are taken to be: a kernel that reads some ends 38 cycles after an empty one, less than a way to the LLC (rows: bfs, setLevel).
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Behind {
     cache: Cache,
@@ -120,7 +120,7 @@ impl Behind {
         self.constants.clear();
     }
 
-    /// When a line of code is there that is asked for in cycle `now`, and with it those after it.
+    /// Requests a line of code in cycle `now` and prefetches the lines after it; returns the cycle in which the line arrives.
     pub(super) fn code(&mut self, line: u64, now: u64) -> u64 {
         self.cache.latency = self.far[usize::from(self.in_memory)];
         let first = self.line_at(line, now);
@@ -130,7 +130,7 @@ impl Behind {
         first
     }
 
-    /// When the line with 128 bytes of constants is there that is asked for in cycle `now`.
+    /// Requests a line of 128 bytes of constants in cycle `now`; returns the cycle in which it arrives.
     pub(super) fn constants(&mut self, kernel: u16, line: u32, now: u64) -> u64 {
         let number = CONSTANT | u64::from(kernel) << 32 | u64::from(line);
         if let Err(place) = self.constants.binary_search(&number) {

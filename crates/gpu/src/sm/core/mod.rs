@@ -140,7 +140,7 @@ impl Core {
     }
 
     /// A flight of a warp ended: a dependence counter of it falls.
-    // Apart: only cores with control words, and copies to shared memory, have them.
+    // A function of its own, which is rarely called: only cores with control words and copies to shared memory have flights.
     #[inline(never)]
     fn flight_ended(&mut self, warp: usize, flight: u16) {
         if flight == PORT_ONLY {

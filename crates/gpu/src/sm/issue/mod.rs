@@ -289,7 +289,7 @@ impl IssueStage {
         route.kind
     }
 
-    /// A warp issued a barrier or fence, an atomic of so many lanes, or what concerns copies to shared memory, and may have to wait.
+    /// A warp issued a barrier, a fence, an atomic of so many lanes, or a wait for its copies to shared memory, and may have to wait.
     #[cold]
     fn begin_wait(&mut self, (class, index): (OpClass, u32), warp: usize, lanes: u16, core: &mut Core, observers: &mut Observers) {
         let control = core.code_of(warp)[index as usize].control;
