@@ -18,7 +18,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/gpu/src/cta/dispatch.rs", &["order", "places"]),
             ("crates/gpu/src/sm/control/mod.rs", &["spec"]),
             ("crates/gpu/src/sm/control/products.rs", &["spec"]),
-            ("crates/gpu/src/sm/core/mod.rs", &["spec"]),
+            ("crates/gpu/src/sm/core/mod.rs", &["spec", "ends_before_stores"]),
             ("crates/gpu/src/sm/lsu/beside/bulk.rs", &["spec"]),
             ("crates/gpu/src/sm/starts.rs", &["intervals"]),
             ("crates/mem/src/cache/data.rs", &["spec"]),

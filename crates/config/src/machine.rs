@@ -204,7 +204,7 @@ pub struct Dispatch {
     pub order: Vec<u16>,
     /// Which SM gets the next CTA.
     pub cta_order: CtaOrder,
-    /// CTAs that the grid scheduler hands out in a core cycle, beside clusters; 0 for one to each SM.
+    /// CTAs that the grid scheduler hands out in a core cycle, beside clusters, to SMs on which CTAs of their kernel have ended; 0 for one to each SM.
     pub ctas_per_cycle: u32,
     /// Core cycles from the start of a CTA on an SM to that of the next, at least: `cta_interval`, and `warp_interval` for each of its warps.
     pub cta_interval: u32,
@@ -300,10 +300,12 @@ pub struct ControlCore {
     pub barrier_interval: u32,
     /// From the last warp that reaches a barrier until the warps go on.
     pub barrier_latency: u32,
+    /// Whether a warp that issued its last instruction ends only when its stores are acknowledged, not when they have left the L1.
+    pub waits_for_stores: bool,
     /// How long a warp stands at a fence of the CTA, of the GPU and of the system.
     pub fence: [u32; 3],
     /// Latency from issue to issue of an instruction that waits, and interval, of each pipe; by `Pipe as usize` of a static instruction.
-    pub pipes: [OpTiming; 15],
+    pub pipes: [OpTiming; 18],
     /// From an operation on a barrier in shared memory that leaves the load/store unit until it is done.
     pub mbarrier_latency: u32,
     /// How long such an operation occupies the load/store unit.
@@ -319,8 +321,9 @@ pub struct ControlCore {
     pub fetch_interval: [u32; 3],
     /// Lines of 64 bytes in the constant cache of LDC, and in that of a sub-core for operands.
     pub constant_lines: [u32; 2],
-    /// Core cycles that a miss of these takes where the L1.5 has the line.
-    pub constant_latency: [u32; 2],
+    /// Core cycles that a miss of these takes where the L1.5 has the line, and a line of the program's constants at its first read where the LLC has it
+    /// and where it is in memory.
+    pub constant_latency: [u32; 4],
     /// From a branch that is taken to its target.
     pub redirect: u32,
     /// The matrix units when they work for warp groups.

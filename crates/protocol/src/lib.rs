@@ -32,8 +32,12 @@ pub enum Payload {
     Launch(CtaLaunch),
     /// An SM started a bound CTA.
     CtaStarted(CtaNotice),
-    /// An SM finished a CTA: all its warps exited and its stores are acknowledged.
+    /// An SM finished a CTA: all its warps exited, and its stores are acknowledged or follow [`Payload::StoresLeft`].
     CtaDone(CtaNotice),
+    /// A CTA ends on an SM whose stores were all acknowledged, and stores of its own are not.
+    StoresLeft(SmId),
+    /// All stores of an SM that sent [`Payload::StoresLeft`] are acknowledged.
+    StoresAnswered(SmId),
     /// A warp of a CTA that leaves its SM, or comes back to one.
     Context(WarpContext),
     /// An SM gives back a CTA that it has not started.

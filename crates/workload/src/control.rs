@@ -39,11 +39,17 @@ pub enum Pipe {
     System,
     /// Loads from constant banks: LDC.
     Constant,
+    /// The end of divergent paths: BSYNC.
+    Converge,
+    /// Calls and returns.
+    Call,
+    /// The end of a warp.
+    Exit,
 }
 
 impl Pipe {
     /// How many pipes there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 18;
 }
 
 /// How far a memory fence reaches.

@@ -111,6 +111,8 @@ impl Record {
                 self.ctas.push(CtaWord { word, at, sm: notice.sm, kernel: notice.kernel, cta: notice.cta });
                 return Ok(());
             }
+            // Answers to stores are checked packet by packet.
+            (End::Sm(sm), End::Grid, Payload::StoresLeft(from) | Payload::StoresAnswered(from)) if from.0 == sm => return Ok(()),
             // Copies of the host fill tags; nobody answers them.
             (End::Grid, End::Partition(_), Payload::Warm(_)) => return Ok(()),
             // What becomes of accesses to the shared memory of other CTAs is checked where the network is.
@@ -128,6 +130,7 @@ impl Record {
                 hop.credits.push((at, u64::from(credit.count)));
             }
             Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
+            Payload::StoresLeft(_) | Payload::StoresAnswered(_) => {}
             Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
             Payload::StartCopy(_) | Payload::CopyDone(_) | Payload::Ended(_) => return Err("this is a GPU alone"),
             Payload::Peer(_) => return Err("it goes to no other unit"),

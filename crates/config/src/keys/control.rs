@@ -57,6 +57,14 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("12")
     .quiet(),
+    key!(
+        "gpu.sm.control.waits_for_stores",
+        Kind::Flag,
+        "Whether a warp that issued its last instruction ends only when its stores are acknowledged; else when they have left the L1 for the network (H100: smsp__average_warps_issue_stalled_drain of counters.csv).",
+        |m| m.gpu.sm.control.waits_for_stores
+    )
+    .default("false")
+    .quiet(),
     key!("gpu.sm.control.fence_cta", LATENCY, "How long a warp stands at a fence of its CTA (H100, barriers.fence_0).", |m| m
         .gpu
         .sm
@@ -195,7 +203,7 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .control
         .redirect)
-    .default("5")
+    .default("9")
     .quiet(),
     key!(
         "gpu.sm.control.products.latency",
@@ -319,7 +327,7 @@ macro_rules! pipes {
             Key::new(
                 concat!("gpu.sm.control.", $name, ".latency"),
                 Kind::Cycles("core", 1, 999),
-                concat!("From the issue of an instruction of the pipe of ", $what, " until one that waits for its result may issue."),
+                concat!("From the issue of an instruction of the pipe of ", $what, " until one that waits for its result may issue, or until the warp goes on or ends."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].latency = Field::of(value),
             )
             .default($latency)
@@ -351,6 +359,9 @@ pipes! {
     11 = "branch", "branches", "5", "2";
     12 = "uniform", "the uniform datapath", "6", "2";
     13 = "system", "S2R and moves to uniform registers", "23", "8";
+    15 = "converge", "BSYNC", "13", "2";
+    16 = "call", "CALL and RET", "26", "2";
+    17 = "exit", "EXIT", "17", "2";
     14 = "constant", "LDC", "29", "2";
 }
 
@@ -387,5 +398,21 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
         |m| m.gpu.sm.control.constant_latency[1]
     )
     .default("79")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.far_latency",
+        LATENCY,
+        "What a line of the program's constants (of other banks than that of the arguments) takes at its first read by a kernel that the SM has executed before: that of a load from the LLC, less what an LDC takes that hits (H100, chase_cg.4 and chase_const.1).",
+        |m| m.gpu.sm.control.constant_latency[2]
+    )
+    .default("248")
+    .quiet(),
+    key!(
+        "gpu.sm.control.constant.dram_latency",
+        LATENCY,
+        "The same for another kernel, whose constants are in memory (H100, chase_cg.32).",
+        |m| m.gpu.sm.control.constant_latency[3]
+    )
+    .default("492")
     .quiet(),
 ];

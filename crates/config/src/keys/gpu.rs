@@ -42,7 +42,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.dispatch.ctas_per_cycle",
         Kind::Count(0, 65535),
-        "CTAs that the grid scheduler hands out in a cycle, beside clusters; 0 for one to each SM.",
+        "CTAs that the grid scheduler hands out in a cycle, beside clusters, to SMs on which CTAs of their kernel have ended; 0 for one to each SM.",
         |m| m.gpu.dispatch.ctas_per_cycle
     )
     .default("0")

@@ -1,8 +1,8 @@
 //! Assignment of CTAs to SMs.
 //!
-//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, at most one per SM and cycle and
-//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all, in rotating order from the SM served last, so that a
-//! grid spreads breadth first over the chip. The order is the machine's (`gpu.dispatch.order`).
+//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, at most one per SM and cycle, and
+//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all for CTAs that follow others of their kernel on an SM, in rotating
+//! order from the SM served last, so that a grid spreads breadth first over the chip. The order is the machine's (`gpu.dispatch.order`).
 //!
 //! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
 //! a maximum of CTAs for each ([`Shares`]).
@@ -43,6 +43,8 @@ pub(super) struct Room {
     kernel: Option<KernelIndex>,
     /// The application that owns it, where applications own SMs.
     pub(super) owner: Option<AppId>,
+    /// The kernel of the last CTA that ended on it.
+    ended: Option<KernelIndex>,
     /// The cycle of its last message.
     pub(super) last_word: Cycle,
 }
@@ -77,7 +79,7 @@ pub(super) struct Dispatch {
     places: Box<[u16]>,
     /// The place served last; it moves when a CTA is bound.
     last_place: usize,
-    /// Bindings of a cycle, at most.
+    /// Bindings of a cycle, at most, to SMs on which CTAs of the same kernel have ended.
     per_cycle: u32,
     ahead: u32,
     share_sm: bool,
@@ -104,8 +106,17 @@ struct Seeing {
 impl Dispatch {
     /// The assignment of the CTAs of `apps` applications to so many SMs.
     pub(super) fn new(sms: usize, spec: &machine::Dispatch, apps: usize, capacity: Capacity) -> Self {
-        let room =
-            Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, served: true, kernel: None, owner: None, last_word: Cycle(0) };
+        let room = Room {
+            used: [0; 5],
+            bound: 0,
+            started: 0,
+            limit: NO_LIMIT,
+            served: true,
+            kernel: None,
+            owner: None,
+            ended: None,
+            last_word: Cycle(0),
+        };
         let mut rooms = vec![room; sms];
         if spec.sharing == Sharing::Spatial {
             rooms.iter_mut().enumerate().for_each(|(sm, room)| room.owner = Some(AppId((sm * apps / sms) as u16)));
@@ -181,7 +192,13 @@ impl Dispatch {
             *used -= needs;
         }
         room.last_word = now;
+        room.ended = Some(kernel);
         self.room_changed(sm);
+    }
+
+    /// Whether a CTA follows others of its kernel on an SM.
+    fn follows(&self, sm: usize, slot: usize, streams: &Streams) -> bool {
+        self.rooms[sm].ended.is_some() && self.rooms[sm].ended == streams.next_cta(slot).map(|(kernel, _)| kernel)
     }
 
     /// A CTA may fit an SM where none did before.
@@ -257,10 +274,14 @@ impl Dispatch {
         let mut left = self.per_cycle;
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
-            while let Some(place) = next.filter(|_| left > 0) {
-                if let Some(slot) = self.choice(self.order[place].index(), streams, now) {
-                    give(self.give(place, slot, streams, now));
-                    left -= 1;
+            while let Some(place) = next {
+                let sm = self.order[place].index();
+                if let Some(slot) = self.choice(sm, streams, now) {
+                    let follows = u32::from(left != u32::MAX && self.follows(sm, slot, streams));
+                    if follows <= left {
+                        give(self.give(place, slot, streams, now));
+                        left -= follows;
+                    }
                 }
                 next = self.candidates.first_in(place + 1, until);
             }
@@ -291,13 +312,15 @@ impl Dispatch {
     /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
     fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let mut given = SmSet::new(self.rooms.len());
-        for _ in 0..self.per_cycle {
+        let mut left = self.per_cycle;
+        loop {
             seeing.shown.clear();
             seeing.places.clear();
             for sm in (0..self.rooms.len()).filter(|sm| !given.contains(*sm)) {
                 let place = self.place(SmId(sm as u16));
                 if let Some(slot) = self.candidates.contains(place).then(|| self.choice(sm, streams, now)).flatten()
                     && let Some((kernel, cta)) = streams.next_cta(slot)
+                    && (left > 0 || !self.follows(sm, slot, streams))
                 {
                     seeing.places.push((place, slot));
                     seeing.shown.push(CtaRoom { sm: SmId(sm as u16), kernel, cta, bound: self.rooms[sm].bound });
@@ -312,6 +335,7 @@ impl Dispatch {
                 panic!("the order of CTAs `{name}` chose number {at} of {} SMs", seeing.shown.len());
             };
             given.insert(room.sm.index());
+            left -= u32::from(left != u32::MAX && self.follows(room.sm.index(), *slot, streams));
             give(self.give(*place, *slot, streams, now));
             seeing.order.0.bound(now, room);
         }

@@ -14,8 +14,12 @@ use warpshard_protocol::WarpContext;
 pub(super) enum Word {
     /// It started.
     Started,
-    /// It ended, its stores drained.
+    /// Stores of a CTA that ends are not acknowledged, the first on the SM.
+    StoresLeft,
+    /// It ended.
     Done,
+    /// All such stores of the SM are acknowledged.
+    StoresAnswered,
     /// A warp of a CTA that leaves the SM; the CTA follows.
     Context(WarpContext),
     /// It was taken away before it started.

@@ -155,6 +155,8 @@ pub struct Grid {
     copies: Box<[Copies]>,
     /// Where the warps of CTAs that SMs gave back go on, by warp.
     contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
+    /// SMs with stores of ended CTAs under way: the run does not end before them.
+    storing: u32,
     end_sent: bool,
     /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
     held: bool,
@@ -194,6 +196,7 @@ impl Grid {
             counters: GridCounters::default(),
             copies: workload.applications().into_iter().map(|app| Copies::new(&app)).collect(),
             contexts: BTreeMap::new(),
+            storing: 0,
             end_sent: false,
             held: false,
             released: Cycle(0),
@@ -335,6 +338,8 @@ impl Grid {
                 let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
                 self.ended(kernel, ended, out);
             }
+            Word::StoresLeft => self.storing += 1,
+            Word::StoresAnswered => self.storing -= 1,
             Word::EndedElsewhere => self.streams.ended_elsewhere(kernel, self.workload.kernel(kernel).info.app),
             Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
             Word::Returned | Word::Preempted => {
@@ -424,7 +429,7 @@ impl Grid {
     }
 
     fn must_report_end(&self) -> bool {
-        !self.end_sent && self.streams.left() == 0
+        !self.end_sent && self.streams.left() == 0 && self.storing == 0
     }
 }
 
@@ -439,6 +444,8 @@ impl Unit for Grid {
             Payload::CtaStarted(notice) => (Word::Started, notice),
             Payload::CtaDone(notice) => (Word::Done, notice),
             Payload::CtaReturned(notice) => (Word::Returned, notice),
+            Payload::StoresLeft(sm) => (Word::StoresLeft, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
+            Payload::StoresAnswered(sm) => (Word::StoresAnswered, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
             Payload::CtaPreempted(notice) => (Word::Preempted, notice),
             Payload::Context(context) => {
                 let sm = SmId(link.0 - self.ports.first_from_sm.0);

@@ -7,7 +7,7 @@ mod sharing;
 use warpshard_base::{AppId, ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use warpshard_config::machine::Dispatch;
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{EventKind, Outbox};
+use warpshard_protocol::{EventKind, Outbox, Payload};
 
 use super::{Grid, GridPorts};
 use mock::{Chip, Job, PLAIN, Stepping, spec};
@@ -36,14 +36,14 @@ fn the_first_ctas_start_exactly_one_launch_latency_after_the_launch() {
 }
 
 #[test]
-fn a_scheduler_that_hands_out_one_cta_in_a_cycle_serves_the_sms_in_turn() {
-    let slow = Dispatch { ctas_per_cycle: 1, ..spec() };
-    let chip = ran(4, &slow, &[job(0, 8, 2, |_| 50)]);
-    assert_eq!(chip.starts(0), [20, 21, 22, 23, 24, 25, 26, 27]);
-    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1, 2, 3]);
-    // Places that become free at once are filled one by one.
-    let chip = ran(4, &Dispatch { ahead: 0, ctas_per_cycle: 2, ..spec() }, &[job(0, 8, 1, |_| 50)]);
-    assert_eq!(chip.starts(0), [20, 20, 21, 21, 80, 80, 81, 81]);
+fn a_scheduler_fills_the_sms_at_once_and_places_that_become_free_one_by_one() {
+    let slow = |ctas_per_cycle| Dispatch { ahead: 0, ctas_per_cycle, ..spec() };
+    let chip = ran(4, &slow(1), &[job(0, 12, 1, |_| 50)]);
+    assert_eq!(chip.starts(0), [20, 20, 20, 20, 80, 81, 82, 83, 140, 141, 142, 143]);
+    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+    let chip = ran(4, &slow(2), &[job(0, 8, 1, |_| 50), job(0, 4, 1, |_| 50)]);
+    assert_eq!(chip.starts(0), [20, 20, 20, 20, 80, 80, 81, 81]);
+    assert_eq!(chip.starts(1).iter().max(), chip.starts(1).iter().min(), "another kernel fills them anew");
 }
 
 #[test]
@@ -261,6 +261,19 @@ fn events_come_one_latency_after_what_they_tell() {
     );
 }
 
+#[test]
+fn a_run_ends_when_the_stores_of_ended_ctas_are_acknowledged() {
+    let mut chip = Chip::new(1, &spec(), &[job(0, 2, 1, |_| 30)]);
+    let from_sm = LinkId(1);
+    chip.grid.deliver(from_sm, Cycle(20), &Payload::StoresLeft(SmId(0)));
+    chip.run(400, Stepping { skip: true, ..PLAIN });
+    assert!(chip.events.contains(&(85, EventKind::KernelEnded(KernelIndex(0)))), "the kernel does not wait");
+    assert!(!chip.events.iter().any(|(_, event)| *event == EventKind::RunEnded));
+    chip.grid.deliver(from_sm, Cycle(450), &Payload::StoresAnswered(SmId(0)));
+    chip.run(500, Stepping { skip: true, ..PLAIN });
+    assert_eq!(chip.events.last(), Some(&(450, EventKind::RunEnded)));
+}
+
 fn mixed() -> Vec<Job> {
     vec![
         job(0, 50, 3, |cta| 11 + u64::from(cta * cta * 37 % 41)),
@@ -349,7 +362,7 @@ fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
 #[test]
 fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launched() {
     use warpshard_base::Addr;
-    use warpshard_protocol::{Payload, Warm};
+    use warpshard_protocol::Warm;
     use warpshard_workload::{Command, Workload};
 
     let machine = crate::test_machine::test_machine();

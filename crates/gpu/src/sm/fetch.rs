@@ -132,7 +132,7 @@ impl FetchStage {
     /// Takes a finished warp out of its slot; the CTA ends with its last.
     fn release(&self, warp: usize, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         core.count_residency(core.now.after(1));
-        core.warps.remove(warp);
+        core.end_warp(warp, self.to_grid, out);
         observers.warp_ended(warp, core.now);
         if let Some(ended) = core.ctas.release_warp(core.warps.cta[warp], warp) {
             core.cta_ended(ended, self.to_grid, out);

@@ -76,6 +76,11 @@ impl Net {
         }
     }
 
+    /// Where notices to the grid scheduler go.
+    pub(super) fn to_grid(&self) -> LinkId {
+        self.ports.to_grid
+    }
+
     #[inline]
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
         self.requests.deliver(at, count);

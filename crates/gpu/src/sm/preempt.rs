@@ -223,6 +223,9 @@ impl PreemptStage {
         let sent = if self.rest.sent_before > now.next() { now.next() } else { Cycle::NEVER };
         let restored = self.rest.restored.iter().map(|(until, _)| *until);
         self.due = self.rest.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
+        if under_way.core.warps.answered {
+            under_way.core.report_answered(to_grid, out);
+        }
         under_way.core.warps.frozen != before
     }
 

@@ -108,7 +108,7 @@ counters! {
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Doing {
     since: u64,
-    /// Of a warp in [`WarpReason::Wait`]: before, its branch is not resolved.
+    /// Of a warp in [`WarpReason::Wait`] or [`WarpReason::Drain`]: before, its branch or its end is not resolved.
     resolved_at: u64,
     /// The same: before, its next instruction is not there.
     fetched_at: u64,
@@ -180,7 +180,7 @@ impl WarpReasons {
         (self.warps[warp].since, self.warps[warp].reason) = (now + 1, WarpReason::Wait);
     }
 
-    /// When the next instruction of a warp is there, and when the branch to it is resolved, which is no later.
+    /// When the next instruction of a warp is there, and when the branch to it, or the end of the warp, is resolved, which is no later.
     #[inline]
     pub(super) fn goes_on(&mut self, warp: usize, resolved_at: u64, fetched_at: u64) {
         let doing = &mut self.warps[warp % MAX_WARPS];
@@ -194,7 +194,7 @@ impl WarpReasons {
             add(&mut self.counts[usize::from(self.latest_kernel)], &mut self.latest);
             self.latest_kernel = doing.kernel;
         }
-        if doing.reason == WarpReason::Wait && doing.since < doing.fetched_at {
+        if matches!(doing.reason, WarpReason::Wait | WarpReason::Drain) && doing.since < doing.fetched_at {
             for (until, before) in [(doing.resolved_at, WarpReason::BranchResolving), (doing.fetched_at, WarpReason::NoInstruction)] {
                 let until = until.min(at).max(doing.since);
                 self.latest[before as usize] += until - doing.since;

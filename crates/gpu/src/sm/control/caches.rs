@@ -79,21 +79,27 @@ impl Cache {
 }
 
 /// The cache behind those of code and those of constants, and the way from it to the LLC. No code of a kernel is in it when the kernel
-/// begins. Its constants are taken to be: a kernel that reads some ends 38 cycles after an empty one, less than a way to the LLC (rows: bfs, setLevel).
+/// begins. Its arguments (bank 0) are taken to be: a kernel that reads some ends 38 cycles after an empty one, less than a way to the LLC (rows: bfs,
+/// setLevel). Constants of the program (other banks) are not: warps of gpgpusim/cp, sdk/convolutionSeparable and rodinia/cfd (initialize) wait for
+/// theirs 300 to 600 cycles a line (Nsight's `imc_miss` and `short_scoreboard`).
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Behind {
     cache: Cache,
     ahead: u64,
     /// Latency of a line that the LLC has, and of code that is in memory, in core cycles.
     far: [u64; 2],
+    /// Latency of a line of the program's constants at its first read by a kernel that the SM has executed before, and by another one.
+    first: [u64; 2],
     /// The names of the kernels whose code the SM has executed.
     known: Vec<String>,
-    /// The present kernel's code is in memory.
+    /// The present kernel's code and constants are in memory.
     in_memory: bool,
     /// The lines of constants that were asked for since the kernel began, ascending.
     constants: Vec<u64>,
 }
 
+/// Lines of a bank of constants: the first bank has the arguments of the kernel.
+const BANK_LINES: u32 = (1 << 16) / LINE_BYTES;
 /// Marks the lines of constants.
 const CONSTANT: u64 = 1 << 63;
 
@@ -104,6 +110,7 @@ impl Behind {
             cache: Cache::new(spec.fetch_lines[2], WAYS, far, spec.fetch_interval[2]),
             ahead: spec.fetch_ahead[1].into(),
             far: [far.into(), farthest.into()],
+            first: [spec.constant_latency[2].into(), spec.constant_latency[3].into()],
             known: Vec::new(),
             in_memory: false,
             constants: Vec::new(),
@@ -135,8 +142,12 @@ impl Behind {
         let number = CONSTANT | u64::from(kernel) << 32 | u64::from(line);
         if let Err(place) = self.constants.binary_search(&number) {
             self.constants.insert(place, number);
-            self.cache.put(number, now);
-            return now;
+            if line < BANK_LINES {
+                self.cache.put(number, now);
+                return now;
+            }
+            self.cache.latency = self.first[usize::from(self.in_memory)];
+            return self.cache.ask(number, now, 0);
         }
         self.cache.latency = self.far[0];
         self.line_at(number, now)

@@ -30,7 +30,7 @@ pub(super) struct Constants {
 
 impl Constants {
     pub(super) fn new(spec: &Spec, subs: usize) -> Self {
-        let ([lines, of_operands], [latency, of_operand]) = (spec.constant_lines, spec.constant_latency);
+        let ([lines, of_operands], [latency, of_operand, ..]) = (spec.constant_lines, spec.constant_latency);
         Self {
             of_sm: Cache::new(lines, WAYS[0], latency, 1),
             of_sub: (0..subs).map(|_| Cache::new(of_operands, WAYS[1], of_operand, 1)).collect(),
@@ -99,7 +99,7 @@ mod tests {
     fn caches() -> (Constants, Behind) {
         let spec = Spec {
             constant_lines: [32, 8],
-            constant_latency: [70, 79],
+            constant_latency: [70, 79, 300, 500],
             fetch_lines: [4, 16, 64],
             fetch_latency: [10, 40, 200, 300],
             fetch_interval: [1; 3],
@@ -124,6 +124,21 @@ mod tests {
         constants.clear();
         let code = (0..1024).map(|line| behind.code(line, 600_000)).max();
         assert_eq!(constants.load(0, &[0], 700_000 + code.unwrap_or(0), &mut behind), 200, "code took its place");
+    }
+
+    #[test]
+    fn constants_of_the_program_come_from_afar_at_first() {
+        let (mut constants, mut behind) = caches();
+        let of_program = warpshard_workload::constant_address(3, 0);
+        for (now, first) in [(1000, 500), (11_000, 300)] {
+            constants.clear();
+            behind.clear("kernel");
+            assert_eq!(constants.load(0, &[of_program], now, &mut behind), first);
+            assert_eq!(constants.load(0, &[of_program + 64], now + 1000, &mut behind), 70, "the other half of its line");
+            assert_eq!(constants.load(0, &[of_program + 128], now + 2000, &mut behind), first);
+            constants.clear();
+            assert_eq!(constants.load(0, &[of_program], now + 3000, &mut behind), 70, "the next level keeps it");
+        }
     }
 
     #[test]

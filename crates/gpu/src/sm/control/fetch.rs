@@ -17,8 +17,6 @@ pub(super) struct Instructions {
     of_sub: Box<[Cache]>,
     of_sm: Cache,
     ahead: u64,
-    /// From a taken branch to its target.
-    redirect: u64,
     /// Lines that a sub-core asked for.
     pub(super) misses: u64,
 }
@@ -31,7 +29,6 @@ impl Instructions {
             of_sub: (0..subs).map(|_| Cache::new(own, WAYS[0], near, often)).collect(),
             of_sm: Cache::new(shared, WAYS[1], far, seldom),
             ahead: spec.fetch_ahead[0].into(),
-            redirect: spec.redirect.into(),
             misses: 0,
         }
     }
@@ -73,14 +70,8 @@ impl Instructions {
         own.ask(line, now, there)
     }
 
-    /// When the branch at `pc`, issued in cycle `now`, is resolved; 0 where what follows is no target of a branch.
-    pub(super) fn resolves(&self, pc: u32, next: u32, now: u64) -> u64 {
-        if next == pc + 16 { 0 } else { now + self.redirect }
-    }
-
-    /// A warp issued the instruction at `pc` in cycle `now` and goes on at `next`; returns when that is there.
-    pub(super) fn follow(&mut self, sub: usize, kernel: u16, (pc, next): (u32, u32), now: u64, behind: &mut Behind) -> u64 {
-        let begins = if next == pc + 16 { now + 1 } else { now + self.redirect };
+    /// A warp issued the instruction at `pc` and goes on at `next` in cycle `begins` at the earliest; returns when that is there.
+    pub(super) fn follow(&mut self, sub: usize, kernel: u16, (pc, next): (u32, u32), begins: u64, behind: &mut Behind) -> u64 {
         if next / LINE_BYTES == pc / LINE_BYTES { begins } else { self.fetch(sub, kernel, next, begins, behind) }
     }
 }
@@ -96,7 +87,6 @@ mod tests {
             fetch_ahead: [1, 1],
             fetch_latency: [10, 40, 100, 300],
             fetch_interval: [3, 8, 20],
-            redirect: 5,
             ..Spec::default()
         };
         let (mut caches, mut behind) = (Instructions::new(&spec, 2), Behind::new(&spec));
@@ -110,8 +100,8 @@ mod tests {
         assert_eq!(caches.fetch(0, 0, 0, 50, &mut behind), 150, "from the LLC");
         assert_eq!(caches.fetch(0, 0, 128, 151, &mut behind), 170, "asked for with the first, it comes an interval later");
         assert_eq!(caches.fetch(1, 0, 0, 200, &mut behind), 210, "another sub-core finds it in the SM's");
-        assert_eq!(caches.follow(1, 0, (112, 128), 210, &mut behind), 213, "which gives a line in every third cycle");
-        assert_eq!(caches.follow(1, 0, (0, 64), 300, &mut behind), 305, "a branch inside of a line");
+        assert_eq!(caches.follow(1, 0, (112, 128), 211, &mut behind), 213, "which gives a line in every third cycle");
+        assert_eq!(caches.follow(1, 0, (0, 64), 305, &mut behind), 305, "a branch inside of a line waits for nothing");
         caches.clear();
         assert_eq!(caches.fetch(0, 0, 0, 400, &mut behind), 440, "from the cache before the LLC");
         assert_eq!(caches.fetch(0, 0, 128, 441, &mut behind), 448, "which gives a line in every eighth cycle");

@@ -293,7 +293,7 @@ impl ControlCore {
             core.arrive_at_cluster(warp);
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
-        self.go_on(sub, warp, kernel, code.pc, issue, core, observers);
+        self.go_on(sub, warp, kernel, &code, issue, core, observers);
         match code.class {
             OpClass::Barrier => self.reach_barrier(warp, issue, core, observers),
             OpClass::Fence => {
@@ -391,9 +391,27 @@ impl ControlCore {
         }
     }
 
+    /// When it is known where a warp goes on after an instruction issued in cycle `now`; 0 where it is known at once.
+    fn resolved(&self, pipe: Pipe, jumps: bool, now: u64) -> u64 {
+        match pipe {
+            Pipe::Converge | Pipe::Call => now + u64::from(self.spec.pipes[pipe as usize].latency),
+            _ if jumps => now + u64::from(self.spec.redirect),
+            _ => 0,
+        }
+    }
+
     /// What follows the instruction of a warp that has just been issued.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
-    fn go_on(&mut self, sub: usize, warp: usize, kernel: u16, pc: u32, issue: &mut IssueStage, core: &mut Core, observers: &mut Observers) {
+    fn go_on(
+        &mut self,
+        sub: usize,
+        warp: usize,
+        kernel: u16,
+        code: &StaticInst,
+        issue: &mut IssueStage,
+        core: &mut Core,
+        observers: &mut Observers,
+    ) {
         if core.warps.has_front(warp) {
             core.front_changed(warp);
             observers.front_changed(core, warp);
@@ -405,15 +423,23 @@ impl ControlCore {
             self.multiply(begun, group, core);
             self.release(before & !core.warps.at_barrier);
             observers.warp_finished(warp, core.now);
+            if let Some(reasons) = &mut observers.reasons {
+                // What it has under way is waited for after that.
+                let [resolved, all] = [Pipe::Branch, code.control.pipe].map(|pipe| u64::from(self.spec.pipes[pipe as usize].latency));
+                let at = core.now.0 + all.saturating_sub(resolved);
+                reasons.goes_on(warp, at, at);
+            }
             issue.limit_warps(core, observers);
             return;
         } else {
             self.decode(warp, core, observers);
         }
-        let next = self.front(warp, core).1;
-        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), core.now.0, &mut self.behind);
+        let (pc, next) = (code.pc, self.front(warp, core).1);
+        let resolved = self.resolved(code.control.pipe, next != pc + 16, core.now.0);
+        let begins = resolved.max(core.now.0 + 1);
+        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), begins, &mut self.behind);
         if let Some(reasons) = &mut observers.reasons {
-            reasons.goes_on(warp, self.instructions.resolves(pc, next, core.now.0), self.warps[warp].fetched_at);
+            reasons.goes_on(warp, resolved, self.warps[warp].fetched_at);
         }
         core.counters.sm.instruction_misses = self.instructions.misses;
     }

@@ -12,7 +12,7 @@ mod scoreboard;
 mod warps;
 
 use warpshard_base::{Cycle, KernelIndex, LinkId, SmId};
-use warpshard_config::machine::Sm as Spec;
+use warpshard_config::machine::{CoreStyle, Sm as Spec};
 use warpshard_protocol::{CtaNotice, Outbox, Payload, PeerPacket};
 use warpshard_workload::{Beside, Control, OpClass, StaticInst};
 
@@ -37,6 +37,9 @@ pub(super) struct Core {
     pub(super) now: Cycle,
     #[state(fixed)]
     pub(super) spec: Spec,
+    /// Whether a warp ends when its stores have left the L1, and not when they are acknowledged.
+    #[state(fixed)]
+    ends_before_stores: bool,
     pub(super) routes: [ClassRoute; OpClass::COUNT],
     pub(super) warps: Warps,
     pub(super) scoreboard: Scoreboard,
@@ -71,6 +74,7 @@ impl Core {
             residency_since: Cycle(0),
             active_before: 0,
             active_since: Cycle(0),
+            ends_before_stores: spec.style == CoreStyle::ControlWords && !spec.control.waits_for_stores,
             spec,
         }
     }
@@ -175,7 +179,42 @@ impl Core {
         }
         debug_assert!(u32::from(self.warps.stores[warp]) >= sectors, "{}, warp {warp}: an acknowledgement of no store", self.id);
         self.warps.stores[warp] -= sectors as u16;
+        if self.warps.stores[warp] == 0 {
+            self.warps.stores_answered(warp);
+        }
         self.check_release(warp);
+    }
+
+    /// So many sectors of a warp's stores enter the L1.
+    #[inline]
+    pub(super) fn stores_enter(&mut self, warp: usize, sectors: u32) {
+        self.warps.stores[warp] += sectors as u16;
+        if self.ends_before_stores {
+            self.warps.unsent[warp] += sectors as u16;
+        }
+    }
+
+    /// So many of them leave it, or stay in it for good.
+    #[inline]
+    pub(super) fn stores_leave(&mut self, warp: usize, generation: u8, sectors: u32) {
+        if self.ends_before_stores && self.warps.generation[warp] == generation {
+            self.warps.unsent[warp] -= sectors as u16;
+            self.check_release(warp);
+        }
+    }
+
+    /// A warp ends; the grid scheduler learns where it leaves stores that are not acknowledged.
+    pub(super) fn end_warp(&mut self, warp: usize, to_grid: LinkId, out: &mut Outbox) {
+        if self.warps.stores[warp] > 0 && self.warps.leave_stores(warp) {
+            out.send(to_grid, self.now, Payload::StoresLeft(self.id));
+        }
+        self.warps.remove(warp);
+    }
+
+    /// Tells the grid scheduler that all stores which ended warps had left are acknowledged.
+    pub(super) fn report_answered(&mut self, to_grid: LinkId, out: &mut Outbox) {
+        self.warps.answered = false;
+        out.send(to_grid, self.now, Payload::StoresAnswered(self.id));
     }
 
     /// Lanes of an atomic came back; with the last the warp may go on.
@@ -195,7 +234,8 @@ impl Core {
     #[inline]
     pub(super) fn check_release(&mut self, warp: usize) {
         let warps = &mut self.warps;
-        if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && warps.stores[warp] == 0 && self.scoreboard.is_clear(warp) {
+        let stores = if self.ends_before_stores { warps.unsent[warp] } else { warps.stores[warp] };
+        if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && stores == 0 && self.scoreboard.is_clear(warp) {
             warps.releasable |= 1 << warp;
         }
     }

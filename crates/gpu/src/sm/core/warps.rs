@@ -54,8 +54,14 @@ pub(in crate::sm) struct Warps {
     kind: [UnitKind; MAX_WARPS],
     /// Instructions between decode and the end of their pipeline.
     pub(in crate::sm) in_pipe: [u16; MAX_WARPS],
-    /// Stores that no acknowledgement came for yet.
+    /// Sectors of stores from a slot that no acknowledgement came for yet; those that an ended warp left count on for the warp after it.
     pub(in crate::sm) stores: [u16; MAX_WARPS],
+    /// Those of them that have not left the L1 for the network.
+    pub(in crate::sm) unsent: Box<[u16; MAX_WARPS]>,
+    /// Slots from which an ended warp left such stores.
+    left_stores: u64,
+    /// The last of `left_stores` was acknowledged, and the grid scheduler does not know it.
+    pub(in crate::sm) answered: bool,
     /// Lanes of atomics that are under way; the warp waits for all of them.
     pub(in crate::sm) atomics: [u16; MAX_WARPS],
     /// The CTA slot that a warp belongs to.
@@ -150,6 +156,9 @@ impl Warps {
             kind: [UnitKind::Sp; MAX_WARPS],
             in_pipe: [0; MAX_WARPS],
             stores: [0; MAX_WARPS],
+            unsent: Box::new([0; MAX_WARPS]),
+            left_stores: 0,
+            answered: false,
             atomics: [0; MAX_WARPS],
             cta: [0; MAX_WARPS],
             age: [0; MAX_WARPS],
@@ -273,7 +282,26 @@ impl Warps {
     /// What a warp has under way in memory is given up.
     pub(in crate::sm) fn give_up(&mut self, warp: usize) {
         self.generation[warp] = self.generation[warp].wrapping_add(1);
-        self.stores[warp] = 0;
+        (self.stores[warp], self.unsent[warp]) = (0, 0);
+        self.stores_answered(warp);
+    }
+
+    /// A warp ends before its stores are acknowledged; returns whether it is the first on the SM that leaves some since
+    /// the grid scheduler was told that all are acknowledged.
+    pub(in crate::sm) fn leave_stores(&mut self, warp: usize) -> bool {
+        let first = self.left_stores == 0 && !std::mem::take(&mut self.answered);
+        self.left_stores |= 1 << warp;
+        first
+    }
+
+    /// No store from a slot is under way any more.
+    #[inline]
+    pub(in crate::sm) fn stores_answered(&mut self, warp: usize) {
+        let bit = 1 << warp;
+        if self.left_stores & bit != 0 {
+            self.left_stores &= !bit;
+            self.answered = self.left_stores == 0;
+        }
     }
 
     /// Takes a warp out of its slot before its end.

@@ -114,7 +114,10 @@ impl Lsu {
     fn answer_from_l1(&mut self, core: &mut Core) {
         match self.l1.as_mut().and_then(L1::next_ready) {
             Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
-            Some(Requester::Store { warp, generation, .. }) => core.stores_done(usize::from(warp), generation, 1),
+            Some(Requester::Store { warp, generation, .. }) => {
+                core.stores_leave(usize::from(warp), generation, 1);
+                core.stores_done(usize::from(warp), generation, 1);
+            }
             Some(Requester::Prefetch { .. }) | None => {}
         }
     }

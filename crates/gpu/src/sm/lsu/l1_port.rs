@@ -37,11 +37,14 @@ impl Lsu {
     #[inline]
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
-        if !self.stores.is_absent() && down.kind == DownKind::Write {
-            self.let_store_wait(down, core, out);
-            return;
-        }
         let requester = Requester::decode(down.token);
+        if let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
+            core.stores_leave(usize::from(warp), generation, down.sectors.count());
+            if !self.stores.is_absent() {
+                self.let_store_wait(down, core, out);
+                return;
+            }
+        }
         let (op, token) = match down.kind {
             DownKind::Fetch { entry } => (MemOp::Read, Token::Fetch { entry }),
             DownKind::Write => (MemOp::Write, Token::of_write(requester)),
@@ -167,7 +170,10 @@ fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, obs
     if answer == Answer::Now {
         match served.requester() {
             Requester::Load { load } => loads.answer(load, 1, core),
-            Requester::Store { warp, generation, .. } => core.stores_done(usize::from(warp), generation, sectors.count()),
+            Requester::Store { warp, generation, .. } => {
+                core.stores_leave(usize::from(warp), generation, sectors.count());
+                core.stores_done(usize::from(warp), generation, sectors.count());
+            }
             Requester::Prefetch { .. } => {}
         }
     }

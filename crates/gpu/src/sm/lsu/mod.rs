@@ -318,8 +318,13 @@ impl Lsu {
         if self.contexts.is_some() {
             self.context_cycle(core, out);
         }
-        if self.beside.as_ref().is_some_and(|beside| beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0) {
-            self.cycle_beside(core, out);
+        if let Some(beside) = &self.beside {
+            if beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0 {
+                self.cycle_beside(core, out);
+            }
+            if core.warps.answered {
+                core.report_answered(self.net.to_grid(), out);
+            }
         }
         if self.entry.is_none()
             && let Some(inst) = operands.take_oldest(UnitKind::Mem)

@@ -98,7 +98,7 @@ impl Lsu {
         let left = self.accesses.len() - entered;
         if write {
             let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();
-            core.warps.stores[usize::from(entry.warp)] += sectors as u16;
+            core.stores_enter(usize::from(entry.warp), sectors);
         }
         core.counters.sm.l1_bank_conflicts += u64::from(left > 0 && entered < l1.banks());
         self.accesses.truncate(left);

@@ -123,6 +123,51 @@ fn a_barrier_takes_its_warps_one_by_one() {
 }
 
 #[test]
+fn a_warp_goes_on_when_its_control_flow_is_resolved() {
+    let next = alu(1, &[2], words(1, Pipe::Fma));
+    for (pipe, cycles) in [(Pipe::Branch, 5), (Pipe::Converge, 13), (Pipe::Call, 26)] {
+        let inst = StaticInst { control: words(5, pipe), ..op(OpClass::Branch, NO_REGISTER, &[]) };
+        assert_eq!(gaps(&[inst, next]), [cycles], "{pipe:?}");
+    }
+}
+
+/// When the CTA of one warp ends that issues `code` and its exit, and what follows its stores.
+fn end_and_answer(machine: &Machine, code: &[StaticInst]) -> (u64, Option<u64>) {
+    let mut program = Program::new(1);
+    for inst in code {
+        if inst.mem.is_some() {
+            program.access(0, *inst, LaneMask::FULL, &lanes(0, 4));
+        } else {
+            program.all(*inst);
+        }
+    }
+    let mut bench = Bench::single(machine, 32, program.finish());
+    bench.finish();
+    let at = |which: fn(&Payload) -> bool| bench.sent.iter().find(|(_, payload)| which(payload)).map(|(at, _)| at.0);
+    let end = at(|payload| matches!(payload, Payload::CtaDone(_))).expect("the CTA ends");
+    let left = at(|payload| matches!(payload, Payload::StoresLeft(_)));
+    assert!(left.is_none_or(|left| left == end), "the grid scheduler learns it with the end");
+    let answered = at(|payload| matches!(payload, Payload::StoresAnswered(_)));
+    assert_eq!(left.is_some(), answered.is_some());
+    (end, answered)
+}
+
+#[test]
+fn a_warp_ends_when_its_exit_is_resolved_and_its_stores_have_left() {
+    let exit = |pipe| StaticInst { control: words(5, pipe), ..op(OpClass::Exit, NO_REGISTER, &[]) };
+    let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1, 2]) };
+    let (branch, none) = end_and_answer(&machine(), &[exit(Pipe::Branch)]);
+    assert_eq!((end_and_answer(&machine(), &[exit(Pipe::Exit)]), none), ((branch + 12, None), None), "17 cycles in place of 5");
+    let (end, answered) = end_and_answer(&machine(), &[store, exit(Pipe::Exit)]);
+    let mut waits = machine();
+    waits.gpu.sm.control.waits_for_stores = true;
+    let (late, told) = end_and_answer(&waits, &[store, exit(Pipe::Exit)]);
+    assert!(end + 100 < late, "{end} and {late}");
+    assert!(answered.is_some_and(|answered| answered <= late && answered + 10 > late), "{answered:?} and {late}");
+    assert_eq!(told, None, "nothing follows where the end waits");
+}
+
+#[test]
 fn a_fence_stands_for_the_time_of_its_scope() {
     for (scope, cycles) in [(FenceScope::Cta, 33), (FenceScope::Gpu, 715), (FenceScope::System, 1458)] {
         let fence = StaticInst { control: Control { scope, ..words(1, Pipe::Alu) }, ..op(OpClass::Fence, NO_REGISTER, &[]) };

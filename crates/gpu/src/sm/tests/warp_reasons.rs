@@ -159,7 +159,10 @@ fn branches_are_resolved_and_instructions_are_fetched() {
 #[test]
 fn stores_under_way_drain() {
     let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1, 2]) };
-    assert!(cycles(&machine(), 1, &[store], WarpReason::Drain) > 100);
+    let mut waits = machine();
+    waits.gpu.sm.control.waits_for_stores = true;
+    assert!(cycles(&waits, 1, &[store], WarpReason::Drain) > 100);
+    assert!(cycles(&machine(), 1, &[store], WarpReason::Drain) < 60, "they have left");
     assert!(cycles(&machine(), 1, &[alu(1, &[2], words(1, Pipe::Fma))], WarpReason::Drain) < 10);
 }
 
