@@ -198,7 +198,7 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("18")
     .quiet(),
-    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target.", |m| m
+    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target (H100, programs/tools/branch_costs.py and code.128_1).", |m| m
         .gpu
         .sm
         .control
@@ -321,13 +321,22 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 // The number of a pipe is its place in the machine's table, `Pipe as usize`. LDC takes 29 cycles on Ampere (H25, Table 2).
+macro_rules! until {
+    () => {
+        "one that waits for its result may issue"
+    };
+    ($text:literal) => {
+        $text
+    };
+}
+
 macro_rules! pipes {
-    ($($pipe:literal = $name:literal, $what:literal, $latency:literal, $interval:literal;)+) => {
+    ($($pipe:literal = $name:literal, $what:literal, $latency:literal, $interval:literal $(, $until:literal)?;)+) => {
         pub(super) const PIPE_KEYS: &[Key] = &[$(
             Key::new(
                 concat!("gpu.sm.control.", $name, ".latency"),
                 Kind::Cycles("core", 1, 999),
-                concat!("From the issue of an instruction of the pipe of ", $what, " until one that waits for its result may issue, or until the warp goes on or ends."),
+                concat!("From the issue of an instruction of the pipe of ", $what, " until ", until!($($until)?), "."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].latency = Field::of(value),
             )
             .default($latency)
@@ -359,9 +368,9 @@ pipes! {
     11 = "branch", "branches", "5", "2";
     12 = "uniform", "the uniform datapath", "6", "2";
     13 = "system", "S2R and moves to uniform registers", "23", "8";
-    15 = "converge", "BSYNC", "13", "2";
-    16 = "call", "CALL and RET", "26", "2";
-    17 = "exit", "EXIT", "17", "2";
+    15 = "converge", "BSYNC", "13", "2", "its warp goes on (H100, programs/tools/branch_costs.py)";
+    16 = "call", "CALL and RET", "26", "2", "its warp goes on (H100, the same)";
+    17 = "exit", "EXIT", "17", "2", "its warp ends where nothing else is under way (H100, the same)";
     14 = "constant", "LDC", "29", "2";
 }
 
