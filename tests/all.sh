@@ -33,6 +33,7 @@ no_needless_skips tests
 step "examples in documents" examples
 step "tests without recorded traces" alone
 skips_hidden_traces "tests without recorded traces"
+step "the documents as a site" bash tests/site.sh
 # The program that the tests have built is the one whose files the package's are compared with.
 step "the Python package" env WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
 step "MPI, short" env WARPSHARD_MPI_BIN="$PWD/target/debug/warpshard" bash tests/mpi.sh --short

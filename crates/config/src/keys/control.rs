@@ -419,9 +419,9 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.dram_latency",
         LATENCY,
-        "The same for another kernel, whose constants are in memory (H100, chase_cg.32).",
+        "The same for another kernel, whose constants are in memory (H100, chase_cg.64 and chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[3]
     )
-    .default("492")
+    .default("651")
     .quiet(),
 ];
