@@ -17,5 +17,6 @@ if [ ! -x "$tools/bin/mkdocs" ]; then
     echo "SKIPPED: the site: MkDocs cannot be installed"
     exit 0
 fi
-"$tools/bin/mkdocs" build --quiet --strict --config-file docs/site/mkdocs.yml
+# Not --quiet, with which warnings do not count.
+"$tools/bin/mkdocs" build --strict --config-file docs/site/mkdocs.yml
 echo "the site has $(find target/site/html -name '*.html' | wc -l) pages and passed"

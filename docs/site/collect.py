@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)#\s]+)(#[^)\s]*)?(\))")
-CODE = re.compile(r"(```.*?```|`[^`]*`)", re.DOTALL)
+CODE = re.compile(r"(```.*?```)", re.DOTALL)
 
 
 def target_of(page, link):
