@@ -55,7 +55,7 @@ macro_rules! states {
     };
 }
 
-/// All of Nsight's states of warps. Our cores never miss in a cache of immediate constants, and their warps do not sleep.
+/// All of Nsight's states of warps. Ours do not sleep.
 pub const STATES: &[State] = states![
     "selected",
     "not_selected",

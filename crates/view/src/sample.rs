@@ -23,7 +23,7 @@ pub(super) fn write(folder: &Path, kernels: u64, intervals: u64) -> RunFolder {
         "scheduler_cycles": { "total": 400, "reasons": { "issued": 100, "stall_barrier": 300 } },
         "energy": { "set": "volta", "joules": 2.0, "mean_watts": 100.0, "components": { "dram": 0.5, "llc": 1.5, "noc": 0.0 } },
         "components": {
-            "sm": { "total": { "issued": 100 }, "instances": { "id": sms, "issued": sms, "cycles": vec![100; 80], "resident_warp_cycles": sms } },
+            "sm": { "total": { "issued": 100, "warp_selected": 100, "warp_long_scoreboard": 300, "warp_drain": 0 }, "instances": { "id": sms, "issued": sms, "cycles": vec![100; 80], "resident_warp_cycles": sms } },
             "dram": { "total": { "reads": 5, "writes": 1, "row_hits": 3, "row_misses": 3 }, "instances": { "id": [0, 1], "reads": [2, 3], "writes": [1, 0], "row_hits": [1, 2] } },
         },
         "counters": { "sm": { "issued": { "unit": "scheduler cycles", "help": "An instruction was issued." } } },

@@ -17,6 +17,8 @@ fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside(
         "&lt;b&gt;two on tiny",
         "Kernels over time",
         "What schedulers did",
+        "What warps did",
+        "long scoreboard</",
         "Scheduler cycles over time",
         "IPC over time",
         "Occupancy over time",

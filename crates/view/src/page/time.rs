@@ -1,5 +1,6 @@
 //! Schedulers, IPC and occupancy: over the run and over time.
 
+use warpshard_report::nsight::{STATES, State};
 use warpshard_report::text::{count, percent};
 
 use super::super::series::{Series, ratios};
@@ -8,7 +9,19 @@ use super::draw::{Bar, Layer, bars, colour, lines, stacked};
 use super::figure::{Figure, Part, number};
 
 pub(super) fn part(data: &Data<'_>) -> Option<Part> {
-    let mut figures: Vec<Figure> = over_run(data).into_iter().collect();
+    let schedulers = shares(
+        &states(data),
+        "What schedulers did",
+        "Each scheduler of each SM is in one of these states in every cycle.",
+        "scheduler cycles",
+    );
+    let warps = shares(
+        &warp_states(data),
+        "What warps did",
+        "Each resident warp is in one of these states in every cycle, in the names of Nsight Compute.",
+        "warp cycles",
+    );
+    let mut figures: Vec<Figure> = [schedulers, warps].into_iter().flatten().collect();
     let mut note = String::new();
     match &data.series {
         Some(series) => figures.extend([stalls(data, series), ipc(series), occupancy(series)].into_iter().flatten()),
@@ -28,15 +41,22 @@ fn spoken(state: &str) -> String {
     state.strip_prefix("stall_").unwrap_or(state).replace('_', " ")
 }
 
-fn over_run(data: &Data<'_>) -> Option<Figure> {
-    let states = states(data);
+/// The states of warps in Nsight Compute's names that occur, with their cycles, where SMs count them.
+fn warp_states(data: &Data<'_>) -> Vec<(String, f64)> {
+    let Some(counters) = data.run.stats.object(&["components", "sm", "total"]) else { return Vec::new() };
+    let cycles = |state: &State| Some((state.nsight.to_owned(), counters.get(state.ours)?.as_f64()?));
+    STATES.iter().filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
+}
+
+/// Shares of states in all cycles of the run.
+fn shares(states: &[(String, f64)], title: &str, note: &str, cycles: &str) -> Option<Figure> {
     let all: f64 = states.iter().map(|(_, cycles)| cycles).sum();
     let bar = |(state, cycles): &(String, f64)| Bar { name: spoken(state), value: *cycles, label: percent(cycles / all) };
     (!states.is_empty()).then(|| Figure {
-        title: "What schedulers did".into(),
-        note: "Each scheduler of each SM is in one of these states in every cycle.".into(),
+        title: title.into(),
+        note: note.into(),
         svg: bars(&states.iter().map(bar).collect::<Vec<_>>(), "var(--accent)"),
-        head: ["state", "scheduler cycles", "share"].map(str::to_owned).to_vec(),
+        head: ["state", cycles, "share"].map(str::to_owned).to_vec(),
         rows: states.iter().map(|(state, cycles)| vec![spoken(state), count(*cycles as u64), percent(cycles / all)]).collect(),
         ..Figure::default()
     })
