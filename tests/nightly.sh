@@ -27,6 +27,7 @@ step "lint without features" without_features
 step "recipes of docs/adding.md" recipes
 step "optional features" env PYTHON="$python" bash tests/features.sh
 step "a program outside the tree" bash tests/embedding.sh
+step "a wheel, installed, and the tutorial" bash tests/release.sh
 step Slurm bash tests/slurm.sh
 step HyperQueue env PYTHON="$python" bash tests/hyperqueue.sh
 step "a browser" bash tests/browser.sh

@@ -39,6 +39,12 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Runs the command line program as the whole of this process; returns its exit code.
+#[pyfunction]
+fn program(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| warpshard::cli::run_process(arguments) as u8)
+}
+
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -59,5 +65,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(device::compiler, m)?)?;
     m.add_function(wrap_pyfunction!(models, m)?)?;
     m.add_function(wrap_pyfunction!(policies, m)?)?;
-    m.add_function(wrap_pyfunction!(cores, m)?)
+    m.add_function(wrap_pyfunction!(cores, m)?)?;
+    m.add_function(wrap_pyfunction!(program, m)?)
 }

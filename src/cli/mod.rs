@@ -49,6 +49,11 @@ pub use version::version;
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
+    ExitCode::from(run_process(std::env::args_os()) as u8)
+}
+
+/// Runs the program as the whole of this process, whose panics it then reports, with the given arguments, the first of which is its own name.
+pub fn run_process(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     warpshard_host::prefer_huge_pages();
     // The message may contain names from the input, which the standard hook would print as they are.
     std::panic::set_hook(Box::new(|panic| {
@@ -56,7 +61,7 @@ pub fn main() -> ExitCode {
         let trace = if trace.status() == std::backtrace::BacktraceStatus::Captured { format!("\n{trace}") } else { String::new() };
         output::warn(&format!("{panic}{trace}"));
     }));
-    ExitCode::from(run_with(std::env::args_os()) as u8)
+    run_with(arguments)
 }
 
 /// Runs the program with the given arguments, the first of which is its own name.
