@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compares dot products of the matrix units with MMA-Sim's: COUNT of each rule (architecture, input types, accumulator), half of them adversarial.
+# Compares dot products of the matrix units with MMA-Sim's: COUNT of each rule (architecture, input types, accumulator), half of them adversarial; and a
+# million of bytes and of doubles with the host's.
 # usage: bash tests/matrix.sh [COUNT] [RULE ...]      (a million and all rules by default; PYTHON is an interpreter with mmasim and torch)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,7 @@ if ! "$python" -c 'import mmasim, torch' 2> /dev/null; then
 fi
 count="${1:-1000000}"
 rules="${*:2}"
+WARPSHARD_AT_LENGTH=1 cargo test --quiet --package warpshard-program --lib -- --nocapture products_of_bytes_and_doubles | grep ' dot products'
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 for rule in ${rules:-$("$python" programs/tools/matrix_sums.py --rules)}; do

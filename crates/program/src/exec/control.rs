@@ -40,6 +40,7 @@ pub(super) fn execute(
             let all = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
             warp.lanes.set(inst.dst, all, &[leader.trailing_zeros() & 31; 32]);
         }
+        Op::TakeRegisters => warp.lanes.set_predicate(inst.predicates[0], u32::MAX, u32::MAX),
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
                 Op::JumpTo => i64::from(inst.immediate),
