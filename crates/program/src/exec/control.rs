@@ -106,11 +106,11 @@ pub(super) fn execute(
         Op::Yield if warp.paths.len() > 1 => {
             warp.paths[path].place = next;
             warp.give_way(path);
-            warp.rests = context.kernel.cooperative;
+            warp.rests = context.kernel.polls;
             return Ok(Flow::Changed);
         }
         // A single path waits for other warps, or in a cooperative launch for other CTAs.
-        Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.cooperative) => {
+        Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.polls) => {
             warp.paths[path].place = next;
             warp.rests = true;
             return Ok(Flow::Changed);
