@@ -143,7 +143,6 @@ fn double(random: &mut Rng, hard: bool) -> u64 {
 /// Dot products of integers wrap, and those of doubles are chains of fused multiply-adds in the order of k. Twenty matrices of each kernel; with
 /// `WARPSHARD_AT_LENGTH`, a million dot products of each.
 #[test]
-#[expect(clippy::print_stdout, reason = "tests/matrix.sh shows the numbers")]
 fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
     let at_length = std::env::var_os("WARPSHARD_AT_LENGTH").is_some();
     for (arch, kernel, m, k) in
@@ -184,7 +183,6 @@ fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
                 }
             }
         }
-        println!("{kernel} of sm_{arch}: {} dot products", pairs * (m * m) as u64);
     }
 }
 

@@ -557,7 +557,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stdout, reason = "tests/matrix.sh shows the numbers")]
     fn dot_products_are_those_of_the_hardware() {
         // Lines of `programs/tools/matrix_sums.py`; tests/matrix.sh has it write a million of each rule into a file that this variable names.
         let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs/matrix_sums.txt");
@@ -584,6 +583,5 @@ mod tests {
         }
         assert!(file != few || checked == 480 && quick >= 100, "{checked} lines, {quick} of them quickly");
         assert!(checked > 0, "{file} is empty");
-        println!("{checked} dot products, {quick} also by eight columns at once");
     }
 }
