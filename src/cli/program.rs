@@ -66,7 +66,16 @@ pub(super) fn launched(
         let what = format!("--entry, --arg and --fill are options of CUDA sources (.cu), and {} is none", first.display());
         return Err(Failure::new(Exit::Usage, what));
     }
-    let Some(meta) = &cubin.meta else { return Ok(first.clone()) };
+    let Some(meta) = &cubin.meta else {
+        if first.extension().is_some_and(|end| end == "cubin") {
+            let what = format!(
+                "{} is a cubin; name the JSON file that says how its kernel is launched with --meta (docs/programs.md, Kernels of Triton)",
+                first.display()
+            );
+            return Err(Failure::new(Exit::Usage, what));
+        }
+        return Ok(first.clone());
+    };
     let arch = triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?;
     let out = first.with_extension(format!("sm_{arch}.sass"));
     listing(first, &format!("sm_{arch}"), &out, &cubin.python, &[])?;

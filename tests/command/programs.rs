@@ -1,6 +1,7 @@
 //! Programs from the command line: a run of a program equals the run of its recorded trace, for any number of threads.
 
 mod contradictions;
+mod cubins;
 mod cuda;
 mod files;
 mod runtime;

@@ -2,10 +2,12 @@
 //! traces.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
+use warpshard::program::Program;
 use warpshard::trace::{TraceOptions, load};
 use warpshard::workload::Workload;
 
@@ -27,6 +29,20 @@ fn a_chain_of_copies_is_no_faster_than_a_chain_of_loads() {
         assert!(copies >= loads, "{name}: {copies} cycles with copies, {loads} with loads");
         // Beside the load a step writes the address, waits, and reads shared memory.
         assert!(copies < 2 * loads, "{name}: {copies} cycles with copies, {loads} with loads");
+    }
+}
+
+/// Before Hopper a warp waits for its own copies at the fence of `arrive`, since Hopper at the barrier.
+#[test]
+fn a_chain_of_copies_that_arrive_at_a_barrier_is_no_faster_than_a_chain_of_loads() {
+    let of = |name: &str, arch: Option<u32>| {
+        let file = format!("{}/tests/data/programs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        Arc::new(Program::load(Path::new(&file), arch, &[]).unwrap().workload().unwrap())
+    };
+    for (name, arch) in [("rtx3070", 80), ("h100", 90)] {
+        let machine = machine(name, &[]);
+        let [copies, loads] = [("chase_barrier", Some(arch)), ("chase_plain", None)].map(|(name, arch)| cycles(&machine, &of(name, arch)));
+        assert!((loads..2 * loads).contains(&copies), "{name}: {copies} cycles with copies, {loads} with loads");
     }
 }
 

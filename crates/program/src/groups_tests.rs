@@ -1,6 +1,8 @@
 //! Products of warp groups of all types and layouts, of `tests/data/programs/groups.cu`, against sums of integers. All sums are exact.
 
-use super::tensor_tests::program;
+use warpshard_base::Rng;
+
+use super::tensor_tests::{PAIRS, program};
 
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
@@ -30,13 +32,14 @@ fn encoded(kind: &str, value: i64) -> (usize, u32) {
     }
 }
 
-/// An element of a type, of those that are integers in it.
-fn element(kind: &str, i: usize) -> i64 {
-    match kind {
-        "s8" => (i * 89 % 256) as i64 - 128,
-        "u8" | "b1" => (i * 89 % 256) as i64,
-        _ => (i * 7 % 9) as i64 - 4,
-    }
+/// Elements of a type, of those that are integers in it.
+fn elements(kind: &str, count: usize, random: &mut Rng) -> Vec<i64> {
+    let (low, values) = match kind {
+        "s8" => (-128, 256),
+        "u8" | "b1" => (0, 256),
+        _ => (-4, 9),
+    };
+    (0..count).map(|_| random.below(values) as i64 + low).collect()
 }
 
 /// Where the elements of a matrix lie, as tensor copies write them: rows of `width` bytes, whose pieces of 16 bytes are exchanged by the
@@ -86,16 +89,21 @@ impl Layout {
 }
 
 fn check(kernel: &str, width: usize) {
+    (0..PAIRS).for_each(|pair| check_pair(kernel, width, pair));
+}
+
+fn check_pair(kernel: &str, width: usize, pair: u64) {
     let parts: Vec<&str> = kernel.split('_').collect();
     let [sum, first, second, layouts] = parts[..] else { panic!("{kernel}") };
     let size = encoded(first, 0).0;
     let depth = 32 / size;
-    let (a, b) =
-        (|row: usize, k: usize| element(first, row * depth + k), |k: usize, column: usize| element(second, 5 * k * COLUMNS + 3 * column));
+    let mut random = Rng::keyed(pair, &[width as u64]);
+    let (left, right) = (elements(first, ROWS * depth, &mut random), elements(second, depth * COLUMNS, &mut random));
+    let (a, b) = (|row: usize, k: usize| left[row * depth + k], |k: usize, column: usize| right[k * COLUMNS + column]);
     let mut bytes = vec![0_u8; 4 * (SHARED + 4 + 4 * 128)];
     let mut put = |at: usize, (size, bits): (usize, u32)| bytes[at..at + size].copy_from_slice(&bits.to_le_bytes()[..size]);
     let layout = |letter: &str| Layout { width, transposed: letter == "t", size };
-    let (left, right) = (layout(&layouts[..1]), layout(&layouts[1..]));
+    let (first_layout, second_layout) = (layout(&layouts[..1]), layout(&layouts[1..]));
     for k in 0..depth {
         for row in 0..ROWS {
             if layouts.starts_with('o') {
@@ -104,12 +112,12 @@ fn check(kernel: &str, width: usize) {
                 let (lane, register) = (row_of % 8 * 4 + byte % 16 / 4, row_of / 8 + byte / 16 * 2);
                 put(4 * (SHARED + 4 + 4 * (32 * warp + lane) + register) + byte % 4, encoded(first, a(row, k)));
             } else {
-                put(left.at(row, k), encoded(first, a(row, k)));
+                put(first_layout.at(row, k), encoded(first, a(row, k)));
             }
         }
-        (0..COLUMNS).for_each(|column| put(SECOND + right.at(column, k), encoded(second, b(k, column))));
+        (0..COLUMNS).for_each(|column| put(SECOND + second_layout.at(column, k), encoded(second, b(k, column))));
     }
-    for (place, descriptor) in [left.descriptor(0), right.descriptor(SECOND)].into_iter().enumerate() {
+    for (place, descriptor) in [first_layout.descriptor(0), second_layout.descriptor(SECOND)].into_iter().enumerate() {
         put(4 * (SHARED + 2 * place), (4, descriptor as u32));
         put(4 * (SHARED + 2 * place + 1), (4, (descriptor >> 32) as u32));
     }

@@ -80,3 +80,29 @@ fn ctas_of_a_cluster_share_their_memory() {
     assert!(launch(3, "").unwrap_err().to_string().contains("does not divide the grid"));
     assert!(launch(4, "cluster = [4]").unwrap_err().to_string().contains("compiled for"));
 }
+
+#[test]
+fn warps_wait_for_each_others_copies_in_a_pipeline() {
+    // Three stages whose barriers all 128 threads arrive at; each thread reads what another one copied.
+    let folder = tempfile::tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/programs");
+    for arch in [80, 90] {
+        let listing = data.join(format!("pipeline.sm_{arch}.sass")).canonicalize().unwrap();
+        let file = folder.path().join("pipeline.toml");
+        let text = format!(
+            "modules = {{ sm_{arch} = {listing:?} }}\n[buffers]\n\
+             a = {{ type = \"i32\", count = 2560, contents = {{ formula = \"i * 7919 % 1009\" }} }}\no = {{ type = \"i32\", count = 128 }}\n\
+             [[launches]]\nkernel = \"pipeline_of_copies\"\ngrid = [1]\nblock = [128]\narguments = [\"&a\", \"&o\", 20]\n[[outputs]]\nbuffer = \"o\"\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let done = Program::load(&file, None, &[]).and_then(|program| program.execute(false)).unwrap_or_else(|error| panic!("{error}"));
+        let got: Vec<i32> = done.outputs[0].bytes.chunks_exact(4).map(|four| i32::from_le_bytes(four.try_into().unwrap())).collect();
+        let sum = |thread: i32| {
+            let element = |batch: i32| (128 * batch + 127 - thread) * 7919 % 1009;
+            (0..20).fold(0_i32, |sum, batch| sum.wrapping_mul(3).wrapping_add(element(batch)))
+        };
+        assert_eq!(got, (0..128).map(sum).collect::<Vec<_>>(), "sm_{arch}");
+        // A warp that looks at a barrier in vain lets the others go on.
+        assert!(done.warp_instructions() < 20_000, "{} instructions for sm_{arch}", done.warp_instructions());
+    }
+}

@@ -278,6 +278,8 @@ mod groups_tests;
 #[cfg(test)]
 mod hopper_tests;
 #[cfg(test)]
+mod inductor_tests;
+#[cfg(test)]
 mod lanes_tests;
 #[cfg(test)]
 mod tensor_tests;

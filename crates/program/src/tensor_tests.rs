@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use warpshard_base::Rng;
+
 use super::Program;
 
 fn data() -> std::path::PathBuf {
@@ -49,15 +51,23 @@ fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
     i64::from(value < 0) << 15 | (exponent + bias) << fraction | rest
 }
 
-/// Twice the product of two matrices of small integers, through `kernel`, whose name says the types, the sizes and the layouts.
+/// Pairs of matrices that are multiplied for each kernel.
+pub(super) const PAIRS: u64 = 20;
+
+/// Twice the products of matrices of small integers, through `kernel`, whose name says the types, the sizes and the layouts.
 fn check(arch: u32, kernel: &str) {
+    (0..PAIRS).for_each(|pair| check_pair(arch, kernel, pair));
+}
+
+fn check_pair(arch: u32, kernel: &str, pair: u64) {
     let parts: Vec<&str> = kernel.split('_').collect();
     let [m, n, k] = [1, 2, 3].map(|i| parts[i].parse::<usize>().unwrap());
     let (a_rows, b_rows) = (parts[4].starts_with('r'), parts[4].ends_with('r'));
     let signed = parts[0] != "u32";
     // Small enough that all sums are exact in every format.
-    let element = |i: usize, factor: usize| (i * factor % 17) as i64 - if signed { 8 } else { 0 };
-    let (a, b): (Vec<i64>, Vec<i64>) = ((0..m * k).map(|i| element(i, 7)).collect(), (0..k * n).map(|i| element(i, 11)).collect());
+    let mut random = Rng::keyed(pair, &[m as u64, n as u64, k as u64]);
+    let mut matrix = |size: usize| (0..size).map(|_| random.below(17) as i64 - if signed { 8 } else { 0 }).collect::<Vec<i64>>();
+    let (a, b) = (matrix(m * k), matrix(k * n));
     let (input, encode): (&str, &dyn Fn(i64) -> i64) = match (parts[0], m * n) {
         ("s32", _) => ("i8", &|value| value),
         ("u32", _) => ("u8", &|value| value),
@@ -110,6 +120,69 @@ fn products_of_matrices_are_those_of_the_host_in_every_layout() {
     }
     for kernel in ["bf_16_16_16_rr", "tf_16_16_8_rc", "f64_8_8_4_rr", "f64_8_8_4_rc", "f32_16_8_16_rr"] {
         check(80, kernel);
+    }
+}
+
+/// Bits of a double: half of them are adversarial, with exponents far apart, subnormal numbers, infinities and what is no number.
+fn double(random: &mut Rng, hard: bool) -> u64 {
+    let (sign, fraction) = (random.below(2) << 63, random.below(1 << 52));
+    if !hard {
+        return sign | (1019 + random.below(9)) << 52 | fraction;
+    }
+    match random.below(16) {
+        0 => sign,
+        1 => sign | fraction,
+        2 => sign | 0x7ff << 52,
+        3 => sign | 0x7ff << 52 | fraction | 1,
+        4 => sign | 1,
+        5 => sign | 0x7fe << 52 | ((1 << 52) - 1),
+        _ => sign | (900 + random.below(250)) << 52 | fraction,
+    }
+}
+
+/// Dot products of integers wrap, and those of doubles are chains of fused multiply-adds in the order of k. Twenty matrices of each kernel; with
+/// `WARPSHARD_AT_LENGTH`, a million dot products of each.
+#[test]
+fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
+    let at_length = std::env::var_os("WARPSHARD_AT_LENGTH").is_some();
+    for (arch, kernel, m, k) in
+        [(75, "s32_16_16_16_rc", 16, 16), (80, "s32_16_16_16_rc", 16, 16), (80, "u32_16_16_16_rr", 16, 16), (80, "f64_8_8_4_rr", 8, 4)]
+    {
+        let pairs = if at_length { 1_000_000_u64.div_ceil((m * m) as u64) } else { PAIRS };
+        for pair in 0..pairs {
+            let mut random = Rng::keyed(pair, &[u64::from(arch), m as u64]);
+            let doubles = kernel.starts_with("f64");
+            let mut number = || if doubles { double(&mut random, pair % 2 == 1) } else { random.below(256) };
+            let (a, b): (Vec<u64>, Vec<u64>) = ((0..m * k).map(|_| number()).collect(), (0..k * m).map(|_| number()).collect());
+            // Doubles in words of 32 bits, as numbers of a launch file have 53.
+            let (input, output, words) = if doubles { ("u32", "f64", 2) } else { ("u8", "i32", 1) };
+            let stored = |matrix: &[u64]| {
+                let parts = matrix.iter().flat_map(|&bits| [bits & 0xffff_ffff, bits >> 32].into_iter().take(words));
+                (input, words * matrix.len(), parts.map(|part| part as i64).collect::<Vec<i64>>())
+            };
+            let program = program("tensor", arch, kernel, 32, &[stored(&a), stored(&b), (output, m * m, vec![0])]);
+            let done = program.execute(false).unwrap_or_else(|error| panic!("{kernel}: {error}"));
+            let out = &done.outputs[0].bytes;
+            for at in 0..m * m {
+                let (row, column) = (at / m, at % m);
+                let second = |j: usize| if kernel.ends_with("rc") { b[column * k + j] } else { b[j * m + column] };
+                // The kernel adds the product twice.
+                let terms = (0..2 * k).map(|j| (a[row * k + j % k], second(j % k)));
+                if doubles {
+                    let want = terms.fold(0.0_f64, |sum, (a, b)| f64::from_bits(a).mul_add(f64::from_bits(b), sum));
+                    let got = f64::from_le_bytes(out[8 * at..8 * at + 8].try_into().unwrap());
+                    assert!(
+                        got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(),
+                        "{kernel}, pair {pair}, {at}: {got:e}, not {want:e}"
+                    );
+                } else {
+                    let signed = |bits: u64| if kernel.starts_with('s') { i64::from(bits as i8) } else { bits as i64 };
+                    let want = terms.map(|(a, b)| signed(a) * signed(b)).sum::<i64>() as i32;
+                    let got = i32::from_le_bytes(out[4 * at..4 * at + 4].try_into().unwrap());
+                    assert_eq!(got, want, "{kernel} of sm_{arch}, pair {pair}, {at}");
+                }
+            }
+        }
     }
 }
 

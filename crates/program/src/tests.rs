@@ -481,12 +481,31 @@ fn mistakes_of_a_launch_file_are_explained() {
 }
 
 #[test]
-fn a_run_of_a_kernel_that_reads_a_clock_says_that_it_shows_no_cycles() {
+fn a_run_of_a_kernel_that_reads_a_clock_says_what_depends_on_it() {
     let notes = |name: &str| load(name, 90, &[]).workload().unwrap().notes;
     let found = notes("micro/shared_lat");
     let [(note, 1)] = &found[..] else { panic!("one launch of one kernel: {found:?}") };
     assert!(note.starts_with("kernel latency reads a clock (CS2R") && note.contains(" of shared.sm_90.sass), which counts"), "{note}");
+    assert!(note.contains("no address, branch or barrier depends on it"), "{note}");
     assert!(notes("saxpy").is_empty());
+    let of = |code: &[&str]| {
+        let code: Vec<&str> =
+            ["CS2R R4, SR_CLOCKLO", "MOV R2, c[0x0][0x160]", "MOV R3, c[0x0][0x164]"].iter().chain(code).copied().collect();
+        let notes = program_of(&code, "").unwrap().workload().unwrap().notes;
+        let [(note, 1)] = &notes[..] else { panic!("{notes:?}") };
+        note.clone()
+    };
+    for code in [&["STG.E.SYS [R2], R4", "EXIT"][..], &["S2R R6, SR_CLOCKHI", "IADD3 R6, R6, -R4, RZ", "STG.E.SYS [R2], R6", "EXIT"]] {
+        assert!(of(code).contains("no address, branch or barrier depends on it"), "{code:?}");
+    }
+    for (code, what) in [
+        (&["ISETP.GT.AND P0, PT, R4, 0x64, PT", "@P0 BRA ->0x50", "EXIT"][..], "BRA in line 13 has a condition"),
+        (&["IADD3 R2, R2, R4, RZ", "LDG.E.SYS R8, [R2]", "EXIT"], "LDG.E.SYS in line 13 has an address"),
+        (&["STS [RZ], R4", "LDS R8, [RZ]", "BAR.SYNC R8", "EXIT"], "BAR.SYNC in line 14 has an operand"),
+    ] {
+        let note = of(code);
+        assert!(note.contains(what) && note.contains("a GPU may execute other instructions"), "{code:?}: {note}");
+    }
 }
 
 #[test]

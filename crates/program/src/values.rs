@@ -1,19 +1,19 @@
-//! Static analysis: does a kernel's timing depend on the results of its matrix products?
+//! Static analysis: does a kernel's timing depend on the results of its matrix products, or on clocks that it reads?
 //!
-//! In: the decoded instructions of a kernel. Out: the first instruction whose address, branch, guard or barrier depends on a product, or that there is
-//! none, in which case a run can skip the products without a change of its cycles.
+//! In: the decoded instructions of a kernel. Out: the first instruction whose address, branch, guard or barrier depends on such a result, or that there is
+//! none. Then a run can skip the products without a change of its cycles, and its instructions are those of any clock.
 //!
-//! This is a taint analysis over the control-flow graph. A product taints its results, and an instruction taints its results if an operand is tainted.
+//! This is a taint analysis over the control-flow graph. A source taints its results, and an instruction taints its results if an operand is tainted.
 //! Registers and predicates are tracked one by one and per instruction; memory is tracked per space: one tainted store taints all loads of that space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Program;
 use super::error::ProgramError;
 use super::isa::{
     Amount, Bulk, Element, Group, GroupProduct, Inst, Mbarrier, Number, Op, PREDICATE_SINK, PredicateSource, Rows, Space, Tensor,
 };
+use super::{Launch, Program};
 
 /// Most register rows: 256 registers, the zero and sink rows, and the uniform registers.
 const MOST_ROWS: usize = 384;
@@ -114,7 +114,7 @@ pub(super) fn uses(inst: &Inst) -> Uses {
     };
     let double = |number: Number| if matches!(number, Number::Integer(8, _) | Number::Float(8)) { 2 } else { 1 };
     match inst.op {
-        Op::Nop | Op::GroupCopies | Op::WaitCopies | Op::WaitProducts | Op::Yield | Op::SetSync => steers([0; 3]),
+        Op::Nop | Op::TakeRegisters | Op::GroupCopies | Op::WaitCopies | Op::WaitProducts | Op::Yield | Op::SetSync => steers([0; 3]),
         Op::Mov
         | Op::ReadFirst
         | Op::Add3 { .. }
@@ -285,7 +285,7 @@ pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
         let calls = |place: usize| text(place).1.contains("CALL");
         let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
         let after =
-            known.entry((Arc::as_ptr(kernel), global)).or_insert_with(|| follow(code, rows, Spaces { global, ..Spaces::default() }, calls));
+            known.entry((Arc::as_ptr(kernel), global)).or_insert_with(|| follow(code, rows, global, (calls, |_, uses| uses.product)));
         global = *after.as_ref().map_err(|Needed { place, why }| {
             let what = format!(
                 "the cycles of kernel {} depend on the values of its matrix products, which --matrix-values skip leaves out",
@@ -302,18 +302,48 @@ pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
     Ok(products)
 }
 
-/// An instruction whose effect on timing depends on a product, and why.
-#[derive(Debug, PartialEq, Eq)]
-struct Needed {
-    place: usize,
-    why: &'static str,
+/// The first instruction of each launch whose address, branch, guard or barrier depends on a clock that this launch or one before it read; `None` for
+/// launches without one, and for copies.
+pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<Needed>> {
+    let mut global = false;
+    let mut known = BTreeMap::new();
+    let one = |launch: &Launch| {
+        if launch.copy.is_some() {
+            return None;
+        }
+        let kernel = &launch.kernel;
+        let calls = |place: usize| kernel.lines.get(place).is_some_and(|(_, text)| text.contains("CALL"));
+        let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
+        let after = known
+            .entry((Arc::as_ptr(kernel), global))
+            .or_insert_with(|| follow(code, rows, global, (calls, |inst: &Inst, _: &Uses| inst.reads_clock())));
+        match after {
+            Ok(after) => {
+                global = *after;
+                None
+            }
+            Err(needed) => Some(*needed),
+        }
+    };
+    program.launches.iter().map(one).collect()
 }
 
-/// Propagates taint through a kernel from the state of memory before it; returns whether global memory is tainted afterwards. `calls(place)` tells
-/// whether an indirect jump is a call through a pointer, as opposed to a return.
-fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -> bool) -> Result<bool, Needed> {
-    spaces.shared = false;
-    spaces.local = false;
+/// An instruction whose effect on timing depends on a source, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Needed {
+    pub(super) place: usize,
+    pub(super) why: &'static str,
+}
+
+/// Propagates taint through a kernel, where global memory is tainted before it or not; returns whether it is afterwards. `calls(place)` tells
+/// whether an indirect jump is a call through a pointer, as opposed to a return, and `source` whether an instruction's results are tainted.
+fn follow(
+    code: &[Inst],
+    rows: Rows,
+    global: bool,
+    (calls, source): (impl Fn(usize) -> bool, impl Fn(&Inst, &Uses) -> bool),
+) -> Result<bool, Needed> {
+    let mut spaces = Spaces { global, ..Spaces::default() };
     let returns: Vec<usize> =
         (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallOutside)).map(|place| place + 1).collect();
     // Repeated until no further memory space is tainted.
@@ -327,7 +357,7 @@ fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -
         while let Some(place) = open.pop() {
             let (Some(inst), Some(Some(state))) = (code.get(place), states.get(place)) else { continue };
             let mut state = *state;
-            step(inst, rows, &mut state, &mut spaces).map_err(|why| Needed { place, why })?;
+            step((inst, &source), rows, &mut state, &mut spaces).map_err(|why| Needed { place, why })?;
             let ways = successors(inst, place, &returns).filter(|_| !(inst.op == Op::JumpTo && calls(place)));
             for next in ways.ok_or(Needed { place, why: "jumps to an address in a register" })? {
                 let Some(there) = states.get_mut(next) else { continue };
@@ -344,7 +374,12 @@ fn follow(code: &[Inst], rows: Rows, mut spaces: Spaces, calls: impl Fn(usize) -
 }
 
 /// Propagates taint through one instruction.
-fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Result<(), &'static str> {
+fn step(
+    (inst, source): (&Inst, &impl Fn(&Inst, &Uses) -> bool),
+    rows: Rows,
+    state: &mut Unknown,
+    spaces: &mut Spaces,
+) -> Result<(), &'static str> {
     let uses = uses(inst);
     let conditions = inst.conditions.iter().any(|condition| state.holds(*condition));
     let guard = state.holds(inst.guard);
@@ -354,7 +389,7 @@ fn step(inst: &Inst, rows: Rows, state: &mut Unknown, spaces: &mut Spaces) -> Re
     if uses.steers && (guard || conditions) {
         return Err("has a condition");
     }
-    let unknown = uses.product
+    let unknown = source(inst, &uses)
         || guard
         || conditions
         || uses.data.iter().any(|span| state.any(*span))

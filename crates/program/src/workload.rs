@@ -6,7 +6,7 @@ use warpshard_base::{Addr, AppId, KernelIndex};
 use warpshard_workload::{Command, Kernel, KernelInfo, Workload};
 
 use super::error::ProgramError;
-use super::exec::{LOCAL_WINDOW, SHARED_WINDOW};
+use super::exec::{self, LOCAL_WINDOW, SHARED_WINDOW};
 use super::isa::Inst;
 use super::memory::Memory;
 use super::run::Runner;
@@ -97,20 +97,41 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     notes
 }
 
-/// A note for each kernel that reads a clock, with the number of its launches: a run executes instructions ahead of their time, so a clock shows the
-/// instructions that its warp has executed.
+/// Notes about the kernels that read a clock, each with the number of its launches: a run executes instructions ahead of their time, so a clock shows
+/// the instructions that its warp has executed. The note says whether the run's own instructions depend on it.
 fn clock_notes(program: &Program) -> Vec<(String, u64)> {
     let mut notes: Vec<(String, u64)> = Vec::new();
-    for launch in program.launches.iter().filter(|launch| launch.copy.is_none()) {
+    let file = |kernel: &exec::Kernel| kernel.file.file_name().unwrap_or_default().display().to_string();
+    let reads = |launch: &Launch| launch.copy.is_none() && launch.kernel.decoded.code.iter().any(Inst::reads_clock);
+    if !program.launches.iter().any(reads) {
+        return notes;
+    }
+    for (launch, steered) in program.launches.iter().zip(values::steered_by_clocks(program)) {
         let kernel = &launch.kernel;
-        let Some(first) = kernel.decoded.code.iter().position(Inst::reads_clock) else { continue };
-        let (line, text) = &kernel.lines[first];
-        let note = format!(
-            "kernel {} reads a clock ({text} in line {line} of {}), which counts the instructions of its warp: results that depend on it are no cycles. \
-             Take the kernel's cycles from kernels.csv",
-            kernel.name,
-            kernel.file.file_name().unwrap_or_default().display()
-        );
+        let read = reads(launch).then(|| kernel.decoded.code.iter().position(Inst::reads_clock)).flatten();
+        let what = match (read, steered) {
+            (None, None) => continue,
+            (Some(first), _) => {
+                let (line, text) = &kernel.lines[first];
+                format!(
+                    "kernel {} reads a clock ({text} in line {line} of {}), which counts the instructions of its warp",
+                    kernel.name,
+                    file(kernel)
+                )
+            }
+            (None, Some(_)) => {
+                format!("kernel {} uses the clock of a kernel before it, which counts the instructions of a warp", kernel.name)
+            }
+        };
+        let effect = match steered {
+            None => "no address, branch or barrier depends on it, so cycles are those of any clock: only the results that it computes of it are no cycles"
+                .to_owned(),
+            Some(values::Needed { place, why }) => {
+                let (line, text) = &kernel.lines[place];
+                format!("{text} in line {line} {why} that depends on it, so a GPU may execute other instructions than this run")
+            }
+        };
+        let note = format!("{what}: {effect}. Take the kernel's cycles from kernels.csv");
         match notes.iter_mut().find(|(known, _)| *known == note) {
             Some((_, times)) => *times += 1,
             None => notes.push((note, 1)),

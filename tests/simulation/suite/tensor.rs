@@ -8,6 +8,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("wgmma_attention", group_attention),
     ("wgmma_gemm", group_product),
     ("wgmma_gemm_pairs", group_product),
+    ("wgmma_gemm_persistent", persistent_product),
 ];
 
 fn product(done: &Done) {
@@ -24,6 +25,16 @@ fn group_product(done: &Done) {
     let [a, b] = ["a", "b"].map(|name| done.bfloats(name));
     let depth = a.len() / N;
     let want: Vec<f64> = (0..N * N).map(|at| (0..depth).map(|k| a[at / N * depth + k] * b[at % N * depth + k]).sum()).collect();
+    done.close("c", &want, 1e-6);
+}
+
+/// More tiles than CTAs.
+fn persistent_product(done: &Done) {
+    const N: usize = 384;
+    const DEPTH: usize = 320;
+    let [a, b] = ["a", "b"].map(|name| done.bfloats(name));
+    let dot = |row: usize, column: usize| (0..DEPTH).map(|k| a[row * DEPTH + k] * b[column * DEPTH + k]).sum();
+    let want: Vec<f64> = (0..256 * N).map(|at| dot(at / N, at % N)).collect();
     done.close("c", &want, 1e-6);
 }
 

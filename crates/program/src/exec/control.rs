@@ -40,6 +40,7 @@ pub(super) fn execute(
             let all = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
             warp.lanes.set(inst.dst, all, &[leader.trailing_zeros() & 31; 32]);
         }
+        Op::TakeRegisters => warp.lanes.set_predicate(inst.predicates[0], u32::MAX, u32::MAX),
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
                 Op::JumpTo => i64::from(inst.immediate),
@@ -105,11 +106,11 @@ pub(super) fn execute(
         Op::Yield if warp.paths.len() > 1 => {
             warp.paths[path].place = next;
             warp.give_way(path);
-            warp.rests = context.kernel.cooperative;
+            warp.rests = context.kernel.polls;
             return Ok(Flow::Changed);
         }
         // A single path waits for other warps, or in a cooperative launch for other CTAs.
-        Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.cooperative) => {
+        Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.polls) => {
             warp.paths[path].place = next;
             warp.rests = true;
             return Ok(Flow::Changed);

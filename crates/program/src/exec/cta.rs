@@ -39,7 +39,9 @@ pub(in super::super) const MOST_TOGETHER: u32 = 4096;
 /// Where constant bank 0 holds the end of a thread's local memory, at which its stack begins.
 pub(in super::super) const STACK_TOP: usize = 0x28;
 /// Instructions of a warp before it lets the other warps of its CTA go on, though it waits for nothing.
-pub(super) const TURN: u64 = 1 << 18;
+const TURN: u64 = 1 << 18;
+/// The same in a kernel whose warps look at barriers in shared memory in a loop: what they execute in vain is part of their streams.
+const POLLING_TURN: u64 = 1 << 8;
 
 /// A kernel with everything that a launch sets.
 #[derive(Debug)]
@@ -67,9 +69,16 @@ pub(in super::super) struct Kernel {
     pub(in super::super) cluster: Dim3,
     /// All CTAs are there at once and may wait for each other.
     pub(in super::super) cooperative: bool,
+    /// Warps that wait for others look again and again, with YIELD between: in a cooperative launch, and at barriers in shared memory before Hopper.
+    pub(in super::super) polls: bool,
 }
 
 impl Kernel {
+    /// Instructions of a warp before the other warps of its CTA go on.
+    pub(super) fn turn(&self) -> u64 {
+        if self.polls && !self.cooperative { POLLING_TURN } else { TURN }
+    }
+
     /// How many CTAs execute together: those of a cluster, of all clusters in the same rows, or all.
     pub(in super::super) fn together(&self) -> u32 {
         let Dim3 { x, y, .. } = self.grid;
@@ -369,7 +378,7 @@ fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<
     let mut advanced = false;
     for (number, warp) in warps.iter_mut().enumerate() {
         advanced |= mbarrier::release(warp, number, context, memories).map_err(|(place, trouble)| (number, place, 0, trouble))?;
-        let end = warp.executed + TURN;
+        let end = warp.executed + context.kernel.turn();
         while let Some(path) = warp.next_path() {
             advanced = true;
             wide(Turn { warp, number, path, memories, context })?;

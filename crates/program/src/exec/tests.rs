@@ -83,6 +83,7 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
             textures: Arc::default(),
             cluster: one,
             cooperative: false,
+            polls: false,
         };
         Executor::default()
             .ctas(&kernel, &mut memory, 0, false, (&mut Tally::default(), false))

@@ -8,7 +8,7 @@ use warpshard_workload::{CONSTANT_LINE_BYTES, CachePolicy, MemSpace, constant_ad
 use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
 use super::access::{self, Memories};
 use super::at_once;
-use super::cta::{Context, Flow, Kernel, Located, SHARED_WINDOW, TURN, Trouble};
+use super::cta::{Context, Flow, Kernel, Located, SHARED_WINDOW, Trouble};
 use super::lanes::Row;
 use super::shadow::Access;
 use super::tally::{passes, sectors};
@@ -39,7 +39,7 @@ impl Task for Turn<'_, '_, '_> {
         let alone = warp.paths.len() == 1;
         let mut buffers = [[0; 32]; 3];
         let mut begun = warp.executed;
-        for _ in 0..TURN {
+        for _ in 0..kernel.turn() {
             let Some(inst) = code.get(place) else {
                 return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
             };

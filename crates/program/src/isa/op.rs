@@ -267,6 +267,8 @@ pub(in super::super) enum Op {
     // Control.
     /// Whether the lane is the first active one.
     Elect,
+    /// Asks for more registers, which are always there.
+    TakeRegisters,
     /// All lanes go the same way if the predicate holds in any.
     BranchAny,
     Branch,

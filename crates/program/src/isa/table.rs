@@ -63,6 +63,8 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     match plain {
         "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
         // Waits of launches for each other, which come one after the other anyway, and hints.
+        // A warp group asks for registers until it has them, and says whether it has.
+        "USETMAXREG" if parts.has("TRY_ALLOC") => row(&[&["TRY_ALLOC", "CTAPOOL"]], Op::TakeRegisters, "P*"),
         "ACQBULK" | "PREEXIT" | "USETMAXREG" | "FENCE" | "UTMACCTL" | "UTMACMDFLUSH" => Ok((Op::Nop, "*")),
         "ELECT" => row(&[], Op::Elect, "PdQ"),
         "UCGABAR_ARV" => Ok((Op::ClusterArrive, "*")),

@@ -13,7 +13,7 @@ use super::super::error::ProgramError;
 use super::super::exec::{
     CONSTANT_WINDOW, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture,
 };
-use super::super::isa::{Banks, decode};
+use super::super::isa::{Banks, Mbarrier, Op, decode};
 use super::super::listing::{KernelText, Module};
 use super::super::schema::{CopyRow, LaunchRow, Value};
 use super::super::statics::statics;
@@ -220,6 +220,7 @@ impl Loader<'_> {
                 textures: Arc::default(),
                 cluster: one,
                 cooperative: false,
+                polls: false,
             }),
         })
     }
@@ -405,6 +406,7 @@ pub(in super::super) fn bind(
     }
     let decoded = decode(&module.file, text, &banks, module.arch)?;
     let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
+    let polls = cooperative || decoded.code.iter().any(|inst| matches!(inst.op, Op::Mbarrier(Mbarrier::Arrive80 { .. })));
     let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
     Ok(Launch {
         repeatable: Arc::from([]),
@@ -431,6 +433,7 @@ pub(in super::super) fn bind(
             textures: Arc::clone(textures),
             cluster,
             cooperative,
+            polls,
         }),
     })
 }
