@@ -76,9 +76,7 @@ impl IssueStage {
 
     /// The warp of `ready` that a scheduler chooses.
     pub(super) fn pick(&mut self, scheduler: usize, ready: u64, core: &Core, observers: &Observers) -> usize {
-        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-        let view = View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() };
-        self.orders[scheduler].pick(ready, &view)
+        self.orders[scheduler].pick(ready, || view(core, observers))
     }
 
     /// The place of an instruction that is issued now in the order of issue.
@@ -90,6 +88,7 @@ impl IssueStage {
     /// From the present cycle on, a scheduler does something for `warps`.
     pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, warps: u64, core: &mut Core) {
         let row = row_of(core, warps);
+        self.spans.count_core(core.now, &mut core.counters);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
@@ -142,6 +141,7 @@ impl IssueStage {
         if self.queues.is_some() {
             self.update_queues(core, observers);
         }
+        self.spans.count_core(core.now, &mut core.counters);
         let schedulers = self.schedulers;
         let cycle = core.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
@@ -218,21 +218,36 @@ impl IssueStage {
         if ready == 0 {
             return None;
         }
-        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-        let view = View { age: &warps.age, distance, cta: &warps.cta, kernels: core.ctas.kernels() };
-        let warp = self.orders[scheduler].pick(ready, &view);
-        let mut issued = 0;
-        loop {
-            let before = self.issue_front(scheduler, warp, core, operands, observers);
-            issued += 1;
-            if issued >= core.spec.issue_width || !can_follow(before, scheduler, warp, core, operands) {
-                return Some(warp);
+        let warp = self.orders[scheduler].pick(ready, || view(core, observers));
+        let kind = self.issue_front(scheduler, warp, core, operands, observers);
+        if core.spec.issue_width > 1 {
+            self.issue_more(kind, scheduler, warp, core, operands, observers);
+        }
+        Some(warp)
+    }
+
+    /// Issues further instructions of a warp that issued one to a unit of kind `before`, as many as the machine issues in a cycle.
+    // Apart: a loop around every issue would keep what does not change in it, though most machines issue one.
+    #[inline(never)]
+    fn issue_more(
+        &mut self,
+        mut before: UnitKind,
+        scheduler: usize,
+        warp: usize,
+        core: &mut Core,
+        operands: &mut Operands,
+        observers: &mut Observers,
+    ) {
+        for _ in 1..core.spec.issue_width {
+            if !can_follow(before, scheduler, warp, core, operands) {
+                return;
             }
+            before = self.issue_front(scheduler, warp, core, operands, observers);
         }
     }
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
-    // Called from one place, for every instruction.
+    // In place for the first instruction of a cycle.
     #[inline(always)]
     fn issue_front(
         &mut self,
@@ -256,11 +271,12 @@ impl IssueStage {
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        operands.issue(IssuedInst {
+        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) };
+        *operands.issue(route.kind, group as u8) = IssuedInst {
             inst,
             sources,
             order: self.count,
-            left: if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) },
+            left,
             dst,
             latency: route.latency,
             initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
@@ -268,7 +284,7 @@ impl IssueStage {
             group: group as u8,
             kind: route.kind,
             dst_bank,
-        });
+        };
         self.count = self.count.wrapping_add(1);
 
         count(core, cta, (class, dst, flops), lanes, u64::from(sources.count));
@@ -342,6 +358,12 @@ impl IssueStage {
     pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
         self.spans.close(self.schedulers, at, counters);
     }
+}
+
+/// What an order may know of the warps.
+fn view<'a>(core: &'a Core, observers: &'a Observers) -> View<'a> {
+    let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
+    View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() }
 }
 
 /// Counts an instruction that was issued.
