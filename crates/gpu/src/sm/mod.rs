@@ -148,7 +148,7 @@ impl Sm {
     /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
     #[must_use]
     pub fn with_phases(mut self, kernels: Arc<[Phases]>) -> Self {
-        self.observers.phases = Some(Box::new(PhaseView::new(kernels)));
+        self.observers.set_phases(PhaseView::new(kernels));
         self
     }
 

@@ -10,10 +10,10 @@ mod stall;
 use warpshard_base::{Cycle, SmId};
 use warpshard_config::machine::Sm as Spec;
 use warpshard_seam::{Own, WarpSite};
-use warpshard_workload::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
+use warpshard_workload::{DynInst, MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::MAX_SCHEDULERS;
-use super::core::{Core, MAX_WARPS, bits};
+use super::core::{Core, MAX_WARPS};
 use super::counters::SmStats;
 use super::kinds::UnitKind;
 use super::observers::Observers;
@@ -30,8 +30,6 @@ pub(super) struct IssueStage {
     /// The warp slots of each scheduler.
     supervised: [u64; MAX_SCHEDULERS],
     orders: [AnyOrder; MAX_SCHEDULERS],
-    /// Schedulers with warps that only wait for the registers before the collectors.
-    held_up: u8,
     spans: Spans,
     /// Instructions issued so far, which wraps around.
     count: u32,
@@ -54,7 +52,6 @@ impl IssueStage {
             schedulers,
             supervised,
             orders: std::array::from_fn(|scheduler| AnyOrder::new(spec.order, &WarpSite::new(sm.0, scheduler as u8), own)),
-            held_up: 0,
             spans: Spans::new(),
             count: 0,
             warp_limit: None,
@@ -111,9 +108,7 @@ impl IssueStage {
         }
         if operands.woken != 0 {
             let woken = std::mem::take(&mut operands.woken);
-            if self.held_up != 0 {
-                self.wake_ready(woken, core, operands);
-            }
+            self.wake_ready(woken, core, operands);
         }
         observers.refresh(core);
         if core.warps.touched != 0 {
@@ -129,10 +124,10 @@ impl IssueStage {
 
     /// Wakes the schedulers with warps that only waited for the registers before the collectors.
     fn wake_ready(&mut self, woken: u8, core: &mut Core, operands: &Operands) {
-        for scheduler in bits(u64::from(self.held_up)) {
-            if woken >> operands.group(scheduler) & 1 != 0 {
-                core.warps.touched |= self.supervised[scheduler];
-            }
+        for (scheduler, supervised) in self.supervised[..self.schedulers].iter().enumerate() {
+            let held_up = self.spans.reason(scheduler).waits_for_collectors();
+            let wakes = held_up & (woken >> operands.group(scheduler) & 1 != 0);
+            core.warps.touched |= if wakes { *supervised } else { 0 };
         }
     }
 
@@ -188,7 +183,6 @@ impl IssueStage {
             Some(warp) => (StallReason::Issued, 1 << warp),
             None => stall_reason(&core.warps, self.supervised[scheduler], operands.kept_out()),
         };
-        self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
         let row = row_of(core, warps);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
@@ -259,21 +253,21 @@ impl IssueStage {
     ) -> UnitKind {
         // So small, it indexes what there is for each warp without checks.
         let warp = warp % MAX_WARPS;
-        let inst = core.warps.take_front(warp);
-        let lanes = u64::from(inst.lanes);
+        let DynInst { index, lanes, .. } = *core.warps.front(warp);
         observers.issued(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let cta = core.warps.cta[warp];
-        let code = &core.ctas.code(cta)[inst.index as usize];
+        let code = &core.ctas.code(cta)[index as usize];
         let StaticInst { class, dst, packed_half, flops, mem, .. } = *code;
         let copies = code.control.beside.concerns_copies();
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) };
+        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) - 1 };
         *operands.issue(route.kind, group as u8) = IssuedInst {
-            inst,
+            // The whole of it from one place to the other.
+            inst: *core.warps.front(warp),
             sources,
             order: self.count,
             left,
@@ -286,8 +280,9 @@ impl IssueStage {
             dst_bank,
         };
         self.count = self.count.wrapping_add(1);
+        core.warps.pop_front(warp);
 
-        count(core, cta, (class, dst, flops), lanes, u64::from(sources.count));
+        count(core, cta, (class, dst, flops), lanes.into(), u64::from(sources.count));
 
         if core.warps.has_front(warp) {
             core.front_changed(warp);
@@ -298,9 +293,9 @@ impl IssueStage {
             self.limit_warps(core, observers);
         }
         // Without branches: the class of an instruction is unpredictable.
-        let atomic = is_atomic(mem) & (inst.mask.0 != 0);
+        let atomic = is_atomic(mem) & (lanes != 0);
         if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) | copies {
-            self.begin_wait((class, inst.index), warp, lanes as u16, core, observers);
+            self.begin_wait((class, index), warp, lanes.into(), core, observers);
         }
         route.kind
     }

@@ -99,6 +99,12 @@ impl Spans {
         Self { of: [Span { since: Cycle(0), row: NOBODYS, doing: StallReason::NoWarps }; MAX_SCHEDULERS], core_since: Cycle(0) }
     }
 
+    /// What a scheduler does.
+    #[inline]
+    pub(super) fn reason(&self, scheduler: usize) -> StallReason {
+        self.of[scheduler].doing
+    }
+
     /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason. What all of them did before is
     /// counted for the SM: [`Spans::count_core`].
     // Called from two places, of which one is the hottest of an SM.
