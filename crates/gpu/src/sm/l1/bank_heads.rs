@@ -43,6 +43,13 @@ pub(in crate::sm) struct Refusals {
 }
 
 impl Refusals {
+    /// Whether there are any.
+    #[inline]
+    pub(in crate::sm) fn any(self) -> bool {
+        // Compared at once.
+        u32::from_ne_bytes([self.line, self.merge, self.mshr, self.queue]) != 0
+    }
+
     #[inline]
     pub(in crate::sm) fn total(self) -> u8 {
         self.line + self.merge + self.mshr + self.queue

@@ -3,7 +3,7 @@
 //! A cycle in which the unit can only try again changes only counters, and the same ones as the cycle before. So at the end of a cycle the
 //! unit determines when it can next make progress, and what waits until then ([`Waits`]); it is not stepped before. Stepped and skipped cycles
 //! are counted by one function.
-//! Invariant: from `uncounted` up to the present the unit was blocked by [`Lsu::waits`]. A reply, a credit and an instruction can
+//! Invariant: from `uncounted` up to the present, if there is a cycle between, the unit was blocked by [`Lsu::waits`]. A reply, a credit and an instruction can
 //! end this earlier; they are noted with [`Lsu::look_at`]. Any other code that changes the unit's state calls [`Lsu::wake`] first.
 
 use std::hint::select_unpredictable;
@@ -15,7 +15,7 @@ use super::super::kinds::UnitKind;
 use super::super::l1::Refusals;
 use super::super::operands::Operands;
 use super::token::Token;
-use super::{Lsu, Work, answers};
+use super::{Entry, Lsu, Work, answers};
 
 /// Why the instruction in the unit cannot make an access or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -46,6 +46,14 @@ pub(super) struct Waits {
     pub(super) retries: Refusals,
 }
 
+impl Waits {
+    /// Whether anything waits.
+    #[inline]
+    fn any(&self) -> bool {
+        self.hold.is_some() | (self.requests > 0) | self.retries.any()
+    }
+}
+
 impl Lsu {
     /// The unit is stepped at cycle `at`, if not earlier.
     #[inline]
@@ -74,14 +82,18 @@ impl Lsu {
 
     /// Determines when the unit does more than try again, `now` or later, if nothing comes from outside, and what waits until then.
     #[inline]
-    pub(super) fn look_ahead(&mut self, now: Cycle) {
+    pub(super) fn look_ahead<const FULL: bool>(&mut self, now: Cycle) {
         let can_send = self.net.can_send();
-        let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
-        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send)).min(stores);
+        let mut l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send));
+        if FULL {
+            let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
+            let prefetch = self.l1.as_ref().filter(|l1| l1.prefetcher.is_some()).map_or(Cycle::NEVER, |l1| l1.next_prefetch().max(now));
+            l1 = l1.min(stores).min(prefetch);
+        }
         self.next = now;
         if self.answer.is_none() & (l1 > now) {
             let hold = self.hold(now);
-            self.next = self.next_event(now, l1, hold);
+            self.next = self.next_event::<FULL>(now, l1, hold);
             if self.next > now {
                 self.waits = self.standing(hold);
             }
@@ -90,7 +102,7 @@ impl Lsu {
 
     /// The first cycle at or after `now` in which the unit does more than try again; `hold` is [`Lsu::hold`], and `l1` the first cycle of the L1.
     #[inline]
-    fn next_event(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
+    fn next_event<const FULL: bool>(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
         let entry = match (&self.entry, hold) {
             (Some(_), None) => return now,
             (Some(entry), Some(Hold::Conflicts)) => entry.leaves,
@@ -101,9 +113,13 @@ impl Lsu {
             _ => now,
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
+        let next = entry.min(reply).min(elsewhere).min(l1).max(now);
+        if !FULL {
+            return next;
+        }
         let contexts = self.contexts.as_ref().map_or(Cycle::NEVER, |contexts| contexts.next_event(now, self.net.can_send()));
         let beside = self.beside.as_ref().map_or(u64::MAX, |beside| beside.next_event(now.0, self.net.can_send()));
-        entry.min(reply).min(elsewhere).min(l1).min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
+        next.min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
     }
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
@@ -117,9 +133,15 @@ impl Lsu {
     }
 
     /// What holds the instruction in the unit, if there is one and it cannot make an access or leave.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&self, now: Cycle) -> Option<Hold> {
-        let entry = self.entry.as_ref()?;
+        self.entry.as_ref().and_then(|entry| self.hold_of(entry, now))
+    }
+
+    /// The same for the instruction in the unit.
+    // Apart: asked twice in a cycle, mostly without an instruction.
+    #[inline(never)]
+    fn hold_of(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
         match entry.work {
             Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Remote { .. } if entry.leaves > now => Some(Hold::Conflicts),
             Work::Bulk => self.bulk_is_full().then_some(Hold::Bulk),
@@ -152,39 +174,41 @@ impl Lsu {
     }
 
     /// Counts the cycles before `until` that are not counted yet, in each of which the same waited.
-    #[inline]
+    #[inline(always)]
     pub(in crate::sm) fn count_waits(&mut self, until: Cycle, core: &mut Core) {
         let from = std::mem::replace(&mut self.uncounted, until);
-        let cycles = until.0 - from.0;
-        if cycles > 0 {
-            self.count_span(from, cycles, core);
+        if from < until {
+            let waits = self.waits;
+            self.count_span(&waits, from, until.0 - from.0, core);
         }
     }
 
-    /// The same for the present cycle, the only one that is not counted yet.
-    #[inline]
-    pub(super) fn count_cycle(&mut self, core: &mut Core) {
+    /// The same for the present cycle, the only one that is not counted yet, in which `waits` waited.
+    #[inline(always)]
+    pub(super) fn count_cycle(&mut self, waits: &Waits, core: &mut Core) {
         debug_assert_eq!(self.uncounted, core.now, "{}: cycles before are not counted", core.id);
         self.uncounted = core.now.next();
-        self.count_span(core.now, 1, core);
+        if waits.any() {
+            self.count_span(waits, core.now, 1, core);
+        }
     }
 
-    /// Counts `cycles` cycles that begin with `from`.
-    // Called from two places, of which one is for one cycle; what is multiplied there need not be.
-    #[inline(always)]
-    fn count_span(&mut self, from: Cycle, cycles: u64, core: &mut Core) {
+    /// Counts `cycles` cycles that begin with `from`, in which `waits` waited.
+    // Apart: in most cycles nothing waits.
+    #[inline(never)]
+    fn count_span(&mut self, waits: &Waits, from: Cycle, cycles: u64, core: &mut Core) {
         let until = from.after(cycles);
         let counters = &mut core.counters.sm;
-        if self.waits.retries != Refusals::default() {
-            let Refusals { line, merge, mshr, queue } = self.waits.retries;
-            counters.l1_retries += cycles * u64::from(self.waits.retries.total());
+        if waits.retries.any() {
+            let Refusals { line, merge, mshr, queue } = waits.retries;
+            counters.l1_retries += cycles * u64::from(waits.retries.total());
             counters.l1_retries_line += cycles * u64::from(line);
             counters.l1_retries_merge += cycles * u64::from(merge);
             counters.l1_retries_mshr += cycles * u64::from(mshr);
             counters.l1_retries_queue += cycles * u64::from(queue);
         }
-        counters.network_full_cycles += cycles * u64::from(self.waits.requests);
-        match self.waits.hold {
+        counters.network_full_cycles += cycles * u64::from(waits.requests);
+        match waits.hold {
             None | Some(Hold::SharedPipe | Hold::Bulk | Hold::Remote) => return,
             // The last cycle of the conflicts may be followed by cycles in which the next pipe is full.
             Some(Hold::Conflicts) => {

@@ -201,7 +201,7 @@ impl Operands {
     }
 
     /// Takes the oldest instruction that waits for a unit of a kind.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
         let place = self.ready.oldest(kind, &self.issued)?;
         let slot = self.ready.take(kind, place);
