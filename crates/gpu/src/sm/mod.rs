@@ -52,7 +52,7 @@ use warpshard_workload::Workload;
 use warpshard_workload::phases::Phases;
 
 pub use ccws::CcwsCounters;
-pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, KernelStats, SmCounters, SmStats, StallCounters};
 pub use counters::{add_classes, visit_classes, visit_stalls};
 pub use decision::SmDecision;
 pub use net::SmPorts;

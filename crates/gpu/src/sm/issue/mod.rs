@@ -371,7 +371,7 @@ fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lan
     counters.flops += lanes * u64::from(flops);
     counters.register_reads += reads;
     counters.register_writes += u64::from(dst != NO_REGISTER);
-    let of_class = &mut core.counters.classes[kernel][class as usize];
+    let of_class = &mut counters.classes[class as usize];
     of_class[0] += 1;
     of_class[1] += lanes;
 }
