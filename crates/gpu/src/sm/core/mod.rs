@@ -106,7 +106,8 @@ impl Core {
     }
 
     /// A warp has a new front instruction: notes which unit it needs and whether it meets a reserved register.
-    #[inline]
+    // At the end of each issue and each decode.
+    #[inline(always)]
     pub(super) fn front_changed(&mut self, warp: usize) {
         let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
