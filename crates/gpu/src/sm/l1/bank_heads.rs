@@ -30,7 +30,7 @@ enum Want {
 }
 
 /// Refused accesses in a cycle, by the cause of their first refusal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, Default, Eq, warpshard_state::State)]
 pub(in crate::sm) struct Refusals {
     /// No line of the set is replaceable.
     pub(in crate::sm) line: u8,
@@ -42,14 +42,16 @@ pub(in crate::sm) struct Refusals {
     pub(in crate::sm) queue: u8,
 }
 
-impl Refusals {
-    /// Whether there are any.
+/// All at once: they are compared in every cycle of the unit.
+impl PartialEq for Refusals {
     #[inline]
-    pub(in crate::sm) fn any(self) -> bool {
-        // Compared at once.
-        u32::from_ne_bytes([self.line, self.merge, self.mshr, self.queue]) != 0
+    fn eq(&self, other: &Self) -> bool {
+        let word = |of: &Self| u32::from_ne_bytes([of.line, of.merge, of.mshr, of.queue]);
+        word(self) == word(other)
     }
+}
 
+impl Refusals {
     #[inline]
     pub(in crate::sm) fn total(self) -> u8 {
         self.line + self.merge + self.mshr + self.queue

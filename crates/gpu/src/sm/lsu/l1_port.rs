@@ -143,7 +143,8 @@ impl Lsu {
 }
 
 /// Counts an access that the L1 took, and answers what it answers at once.
-#[inline]
+// Called from one place, for every access.
+#[inline(always)]
 fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
     let Served { addr, kernel, sectors, write, outcome: Outcome { status, answer }, before, .. } = *served;
     if let Some(before) = before {

@@ -159,7 +159,7 @@ pub(super) struct Lsu {
     /// Barriers in shared memory and bulk copies, where the core has control words.
     beside: Option<Box<Beside>>,
     waits: Waits,
-    /// The cycle from which on what the unit waits for is not counted.
+    /// The cycle from which on it is not counted that this waits.
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
@@ -310,10 +310,9 @@ impl Lsu {
         out: &mut Outbox,
     ) -> bool {
         self.watch_arithmetic(arithmetic);
-        self.count_waits(core.now, core);
         let (entered, waits) = self.cycle::<FULL>(core, operands, arithmetic, observers, out);
-        self.count_cycle(&waits, core);
-        self.look_ahead::<FULL>(self.uncounted);
+        self.wait_from(core.now, waits, core);
+        self.look_ahead::<FULL>(core.now.next(), core);
         entered
     }
 

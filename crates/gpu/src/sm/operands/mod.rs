@@ -412,12 +412,10 @@ impl Operands {
     #[inline]
     fn blame(&mut self, slot: u8, first: usize) {
         let of_memory = self.memory & self.group_mask << first;
-        if of_memory == 0 {
-            return;
+        if of_memory != 0 && (self.per_group <= 2 || 2 * of_memory.count_ones() as usize >= self.per_group) {
+            let kind = self.issued.get(slot).kind;
+            self.kept_out |= u16::from(kind != UnitKind::Mem) << kind as u8;
         }
-        let kind = self.issued.get(slot).kind;
-        let of_memory = of_memory.count_ones() as usize;
-        self.kept_out |= u16::from(kind != UnitKind::Mem && 2 * of_memory >= self.per_group) << kind as u8;
     }
 
     #[inline(always)]
