@@ -197,7 +197,7 @@ impl L1 {
     }
 
     /// Whom the next data that arrived is for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_ready(&mut self) -> Option<Requester> {
         let waiter = self.cache.next_ready()?;
         self.heads.answered(!self.cache.mshr().is_full());

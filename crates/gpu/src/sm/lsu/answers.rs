@@ -50,6 +50,7 @@ impl Lsu {
         }
     }
 
+    #[inline(never)]
     fn choose_in_turn(&mut self, core: &mut Core) {
         let texture = self.texture.as_ref().is_some_and(|texture| texture.has_result());
         let shared = self.shared_pipe.front().is_some_and(|(at, _)| *at <= core.now);
@@ -112,7 +113,7 @@ impl Lsu {
 
     #[inline]
     fn answer_from_l1(&mut self, core: &mut Core) {
-        match self.l1.as_mut().and_then(L1::next_ready) {
+        match self.l1.as_mut().and_then(|l1| l1.next_ready()) {
             Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
             Some(Requester::Store { warp, generation, .. }) => core.stores_done(usize::from(warp), generation, 1),
             Some(Requester::Prefetch { .. }) | None => {}

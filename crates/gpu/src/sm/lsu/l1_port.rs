@@ -98,7 +98,7 @@ impl Lsu {
     }
 
     /// The L1 takes the data of the fetch of an MSHR; `false` when its fill port is busy.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
         let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
         let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
