@@ -12,11 +12,11 @@ pub struct PerKernel<T> {
     /// Counters; the first entry stays zero.
     values: Vec<T>,
     /// The launch for which something was counted last, mostly that of the next count, and the index of its counters.
-    last: (usize, u16),
+    last: (u32, u16),
 }
 
 /// No launch.
-const NONE: usize = usize::MAX;
+const NONE: u32 = u32::MAX;
 
 impl<T: Default> PerKernel<T> {
     /// Zero counters for `kernels` launches.
@@ -41,7 +41,7 @@ impl<T: Default> PerKernel<T> {
     /// The counters of a launch; `None` if there is no such launch.
     #[inline]
     pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
-        (kernel == self.last.0 || kernel < self.slots.len()).then(|| &mut self[kernel])
+        (kernel == self.last.0 as usize || kernel < self.slots.len()).then(|| &mut self[kernel])
     }
 
     /// The counters of all launches, in their order.
@@ -69,7 +69,7 @@ impl<T: Default> PerKernel<T> {
             self.slots[kernel] = slot;
             self.values.push(T::default());
         }
-        self.last = (kernel, slot);
+        self.last = (kernel as u32, slot);
     }
 }
 
@@ -94,7 +94,7 @@ impl<T> Index<usize> for PerKernel<T> {
 impl<T: Default> IndexMut<usize> for PerKernel<T> {
     #[inline]
     fn index_mut(&mut self, kernel: usize) -> &mut T {
-        if kernel != self.last.0 {
+        if kernel != self.last.0 as usize {
             self.turn_to(kernel);
         }
         &mut self.values[usize::from(self.last.1)]

@@ -176,11 +176,7 @@ counters! {
 impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
-        Self {
-            kernels: PerKernel::new(kernels),
-            sm: SmCounters::default(),
-            stalls: PerKernel::new(kernels + 1),
-        }
+        Self { kernels: PerKernel::new(kernels), sm: SmCounters::default(), stalls: PerKernel::new(kernels + 1) }
     }
 
     /// Scheduler cycles by reason, over all kernels.

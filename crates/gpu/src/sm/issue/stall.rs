@@ -4,7 +4,7 @@
 //! holds until one of them changes: it is counted when it ends, not every cycle. It is counted for one kernel: that of the oldest warp for which it holds.
 //! Cycles in which no scheduler of the SM issues and all that have warps are stalled are counted, too.
 //!
-//! Invariant: in every cycle from `since` of a scheduler's [`Span`] up to the present, it did what the span says, and none of it is counted.
+//! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
 use warpshard_base::Cycle;
 
@@ -72,18 +72,13 @@ fn row_of_oldest(core: &Core, warps: u64) -> u16 {
     oldest.map_or(NOBODYS, |warp| core.kernel_of(warp).0 + 1)
 }
 
-/// What a scheduler does, in which row that is counted, and since which cycle it is not counted.
-#[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Span {
-    since: Cycle,
-    row: u16,
-    doing: StallReason,
-}
-
 /// What each scheduler does for which kernel, and since which cycle that is not counted.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Spans {
-    of: [Span; MAX_SCHEDULERS],
+    doing: [StallReason; MAX_SCHEDULERS],
+    /// The row in which that is counted.
+    row: [u16; MAX_SCHEDULERS],
+    since: [Cycle; MAX_SCHEDULERS],
     /// `stalled_core_cycles` is counted up to this cycle.
     core_since: Cycle,
 }
@@ -96,23 +91,26 @@ const _: () = assert!(StallReason::COUNT <= 32);
 
 impl Spans {
     pub(super) fn new() -> Self {
-        Self { of: [Span { since: Cycle(0), row: NOBODYS, doing: StallReason::NoWarps }; MAX_SCHEDULERS], core_since: Cycle(0) }
+        let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
+        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since, core_since: Cycle(0) }
     }
 
     /// What a scheduler does.
     #[inline]
     pub(super) fn reason(&self, scheduler: usize) -> StallReason {
-        self.of[scheduler].doing
+        self.doing[scheduler]
     }
 
     /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason. What all of them did before is
     /// counted for the SM: [`Spans::count_core`].
     // Called from two places, of which one is the hottest of an SM.
     #[inline(always)]
-    pub(super) fn begin(&mut self, scheduler: usize, (doing, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
+    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
         debug_assert!(self.core_since == now, "a scheduler does something else before the cycles of the SM are counted");
-        let before = std::mem::replace(&mut self.of[scheduler], Span { since: now, row, doing });
-        counters.stalls[usize::from(before.row)][before.doing as usize] += now.0 - before.since.0;
+        let since = std::mem::replace(&mut self.since[scheduler], now);
+        let before = std::mem::replace(&mut self.doing[scheduler], reason);
+        let of_before = std::mem::replace(&mut self.row[scheduler], row);
+        counters.stalls[usize::from(of_before)][before as usize] += now.0 - since.0;
     }
 
     /// Counts the cycles before `now` in which all of the SM is stalled.
@@ -120,7 +118,7 @@ impl Spans {
     pub(super) fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
         let since = std::mem::replace(&mut self.core_since, now);
         // Schedulers that the machine has not got have no warps.
-        let reasons = self.of.iter().fold(0, |reasons, span| reasons | 1 << span.doing as u32);
+        let reasons = self.doing.iter().fold(0, |reasons, doing| reasons | 1 << *doing as u32);
         let stalled = (reasons & BUSY == 0) & (reasons & STALLED != 0);
         counters.sm.stalled_core_cycles += (now.0 - since.0) * u64::from(stalled);
     }
@@ -129,8 +127,7 @@ impl Spans {
     pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counters: &mut SmStats) {
         self.count_core(now, counters);
         for scheduler in 0..schedulers {
-            let Span { doing, row, .. } = self.of[scheduler];
-            self.begin(scheduler, (doing, row), now, counters);
+            self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counters);
         }
     }
 }

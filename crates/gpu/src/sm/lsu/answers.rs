@@ -50,6 +50,7 @@ impl Lsu {
         }
     }
 
+    // Apart: in few cycles is there an answer from elsewhere than the L1.
     #[inline(never)]
     fn choose_in_turn(&mut self, core: &mut Core) {
         let texture = self.texture.as_ref().is_some_and(|texture| texture.has_result());

@@ -182,6 +182,7 @@ impl Lsu {
     #[inline]
     pub(in crate::sm) fn count_waits(&mut self, until: Cycle, core: &mut Core) {
         let from = std::mem::replace(&mut self.uncounted, until);
+        debug_assert!(from <= until, "{}: {from} is counted again after {until}", core.id);
         if self.waits != Waits::default() {
             self.count_span(until.0 - from.0, core);
         }

@@ -351,7 +351,8 @@ impl Lsu {
         if FULL && self.contexts.is_some() {
             self.context_cycle(core, out);
         }
-        if FULL && self.beside.as_ref().is_some_and(|beside| beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0) {
+        if FULL && self.beside.as_ref().is_some_and(|beside| beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0)
+        {
             self.cycle_beside(core, out);
         }
         if self.entry.is_none()
