@@ -123,7 +123,7 @@ impl Share {
                 ChipUnit::Sm(sm) => {
                     let stats = sm.stats();
                     stats.kernels.counted().for_each(|(kernel, part)| of_kernels[kernel].sm.add(part));
-                    stats.classes.counted().for_each(|(kernel, part)| add_classes(&mut of_kernels[kernel].classes, part));
+                    stats.kernels.counted().for_each(|(kernel, part)| add_classes(&mut of_kernels[kernel].classes, &part.classes));
                     for (kernel, part) in sm.warp_reasons().into_iter().flat_map(PerKernel::counted) {
                         let sums = of_kernels[kernel].reasons.get_or_insert_default();
                         sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);

@@ -97,7 +97,8 @@ impl DramArbiter {
     }
 
     /// The first DRAM edge not worked through in which anything would happen.
-    #[inline]
+    // In place, at the end of every edge.
+    #[inline(always)]
     fn find_edge<C: Clocked>(&self, slices: &Slices, channel: &C) -> Cycle {
         if self.channel_event <= self.edge || answer_leaves(slices, channel) || channel.return_full() {
             return self.edge;

@@ -11,7 +11,12 @@ pub struct PerKernel<T> {
     slots: Box<[u16]>,
     /// Counters; the first entry stays zero.
     values: Vec<T>,
+    /// The launch for which something was counted last, mostly that of the next count, and the index of its counters.
+    last: (u32, u16),
 }
+
+/// No launch.
+const NONE: u32 = u32::MAX;
 
 impl<T: Default> PerKernel<T> {
     /// Zero counters for `kernels` launches.
@@ -20,7 +25,7 @@ impl<T: Default> PerKernel<T> {
     /// With more than 65,536 launches; workloads have fewer.
     pub fn new(kernels: usize) -> Self {
         assert!(kernels <= usize::from(u16::MAX) + 1, "{kernels} kernel launches");
-        Self { slots: vec![0; kernels].into(), values: vec![T::default()] }
+        Self { slots: vec![0; kernels].into(), values: vec![T::default()], last: (NONE, 0) }
     }
 
     /// The number of launches.
@@ -36,7 +41,7 @@ impl<T: Default> PerKernel<T> {
     /// The counters of a launch; `None` if there is no such launch.
     #[inline]
     pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
-        (kernel < self.slots.len()).then(|| &mut self[kernel])
+        (kernel == self.last.0 as usize || kernel < self.slots.len()).then(|| &mut self[kernel])
     }
 
     /// The counters of all launches, in their order.
@@ -55,13 +60,16 @@ impl<T: Default> PerKernel<T> {
         &self.values[1..]
     }
 
-    /// Allocates the counters of a launch, and returns their index.
-    #[cold]
-    fn begin(&mut self, kernel: usize) -> u16 {
-        let slot = self.values.len() as u16;
-        self.slots[kernel] = slot;
-        self.values.push(T::default());
-        slot
+    /// Something is counted for another launch than the last time. The first time its counters are allocated.
+    #[inline(never)]
+    fn turn_to(&mut self, kernel: usize) {
+        let mut slot = self.slots[kernel];
+        if slot == 0 {
+            slot = self.values.len() as u16;
+            self.slots[kernel] = slot;
+            self.values.push(T::default());
+        }
+        self.last = (kernel as u32, slot);
     }
 }
 
@@ -86,9 +94,10 @@ impl<T> Index<usize> for PerKernel<T> {
 impl<T: Default> IndexMut<usize> for PerKernel<T> {
     #[inline]
     fn index_mut(&mut self, kernel: usize) -> &mut T {
-        let slot = self.slots[kernel];
-        let slot = if slot == 0 { self.begin(kernel) } else { slot };
-        &mut self.values[usize::from(slot)]
+        if kernel != self.last.0 as usize {
+            self.turn_to(kernel);
+        }
+        &mut self.values[usize::from(self.last.1)]
     }
 }
 

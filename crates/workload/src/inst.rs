@@ -135,6 +135,8 @@ pub struct RegisterSets {
     pub low_bits: u32,
     /// Which sources are registers that none before them is, bit i for the i-th: those that are read.
     pub distinct: u8,
+    /// How many these are.
+    pub reads: u8,
 }
 
 impl RegisterSets {
@@ -142,11 +144,13 @@ impl RegisterSets {
     pub fn new(dst: u16, src: [u16; 4]) -> Self {
         let all = || src.into_iter().chain([dst]).filter(|&register| register != NO_REGISTER);
         let first = |i: usize| src[i] != NO_REGISTER && !src[..i].contains(&src[i]);
+        let distinct = (0..src.len()).fold(0, |set, i| set | u8::from(first(i)) << i);
         Self {
             low: all().filter(|register| *register < 64).fold(0, |set, register| set | 1 << register),
             named: all().fold(0, |set, register| set | 1 << (register & 63)),
             low_bits: u32::from_le_bytes(src.map(|register| register as u8 & 63)),
-            distinct: (0..src.len()).fold(0, |set, i| set | u8::from(first(i)) << i),
+            distinct,
+            reads: distinct.count_ones() as u8,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The counters of an SM: per kernel launch, and for itself.
 
+use std::ops::{Deref, DerefMut};
+
 use warpshard_stats::components::APPLICATION_SM;
 use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, counters};
 use warpshard_workload::{OpClass, Workload};
@@ -118,13 +120,35 @@ counters! {
     }
 }
 
+/// What an SM counts for one kernel launch: its counters, and issued instructions by class. Found together, since every issue counts in both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+pub struct KernelStats {
+    counters: KernelCounters,
+    /// By class of instruction.
+    pub classes: ClassCounts,
+}
+
+impl Deref for KernelStats {
+    type Target = KernelCounters;
+
+    #[inline]
+    fn deref(&self) -> &KernelCounters {
+        &self.counters
+    }
+}
+
+impl DerefMut for KernelStats {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut KernelCounters {
+        &mut self.counters
+    }
+}
+
 /// All counters of an SM.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
     /// Indexed by `KernelIndex`.
-    pub kernels: PerKernel<KernelCounters>,
-    /// The same by class of instruction, indexed by `KernelIndex`.
-    pub classes: PerKernel<ClassCounts>,
+    pub kernels: PerKernel<KernelStats>,
     /// For the SM as a whole.
     pub sm: SmCounters,
     /// Scheduler cycles by reason: those of schedulers without warps, then those of the kernels in the order of `KernelIndex`.
@@ -152,12 +176,7 @@ counters! {
 impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
-        Self {
-            kernels: PerKernel::new(kernels),
-            classes: PerKernel::new(kernels),
-            sm: SmCounters::default(),
-            stalls: PerKernel::new(kernels + 1),
-        }
+        Self { kernels: PerKernel::new(kernels), sm: SmCounters::default(), stalls: PerKernel::new(kernels + 1) }
     }
 
     /// Scheduler cycles by reason, over all kernels.
@@ -172,8 +191,10 @@ impl SmStats {
         self.sm.visit(see);
         StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
         let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
-        self.kernels.present().iter().for_each(|kernel| sum.add(kernel));
-        self.classes.present().iter().for_each(|of_class| add_classes(&mut classes, of_class));
+        for kernel in self.kernels.present() {
+            sum.add(kernel);
+            add_classes(&mut classes, &kernel.classes);
+        }
         sum.visit(see);
         visit_classes(&classes, see);
     }
@@ -184,10 +205,10 @@ impl SmStats {
         let mut sums = vec![(KernelCounters::default(), ClassCounts::default()); workload.applications.len()];
         let app = |kernel: usize| workload.kernels[kernel].info.app.index();
         for (kernel, counters) in self.kernels.counted() {
-            sums.get_mut(app(kernel)).into_iter().for_each(|(sum, _)| sum.add(counters));
-        }
-        for (kernel, of_class) in self.classes.counted() {
-            sums.get_mut(app(kernel)).into_iter().for_each(|(_, classes)| add_classes(classes, of_class));
+            if let Some((sum, classes)) = sums.get_mut(app(kernel)) {
+                sum.add(counters);
+                add_classes(classes, &counters.classes);
+            }
         }
         for (number, (sum, classes)) in (sm * sums.len() as u32..).zip(&sums) {
             visitor.component(APPLICATION_SM, number);

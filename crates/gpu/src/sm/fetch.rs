@@ -32,6 +32,7 @@ impl FetchStage {
     }
 
     /// The first cycle at which instructions that missed arrive.
+    #[inline]
     pub(super) fn next_event(&self) -> Cycle {
         self.arrives.iter().map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
     }

@@ -52,7 +52,7 @@ use warpshard_workload::Workload;
 use warpshard_workload::phases::Phases;
 
 pub use ccws::CcwsCounters;
-pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, KernelStats, SmCounters, SmStats, StallCounters};
 pub use counters::{add_classes, visit_classes, visit_stalls};
 pub use decision::SmDecision;
 pub use net::SmPorts;
@@ -148,7 +148,7 @@ impl Sm {
     /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
     #[must_use]
     pub fn with_phases(mut self, kernels: Arc<[Phases]>) -> Self {
-        self.observers.phases = Some(Box::new(PhaseView::new(kernels)));
+        self.observers.set_phases(PhaseView::new(kernels));
         self
     }
 
@@ -200,7 +200,9 @@ impl Sm {
         if self.preempt.next_event(&self.core) <= self.core.now {
             self.take_away(out);
         }
-        self.start_cta(out);
+        if self.core.ctas.is_emptied() || self.starts.next_event(self.core.now, &self.core.ctas) == self.core.now {
+            self.start_cta(out);
+        }
         if self.power.is_asked() {
             self.power.report_quiet(&self.core, out);
         }
@@ -228,7 +230,8 @@ impl Sm {
     }
 
     /// Starts the next bound CTA, and notes that the last resident one ended.
-    #[inline]
+    // Apart: in few cycles.
+    #[inline(never)]
     fn start_cta(&mut self, out: &mut Outbox) {
         if self.core.ctas.take_emptied() {
             self.power.drained(&mut self.core, &self.starts);

@@ -20,6 +20,8 @@ use super::warp_states::WarpStates;
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
+    /// Whether any hears of each instruction that issues.
+    of_insts: bool,
     pub(super) ccws: Option<Box<Ccws>>,
     pub(super) warp_states: Option<Box<WarpStates>>,
     pub(super) reasons: Option<Box<WarpReasons>>,
@@ -31,10 +33,17 @@ impl Observers {
         let words = spec.style == CoreStyle::ControlWords;
         Self {
             phases: None,
+            of_insts: spec.ccws.is_some() || spec.warp_states && words,
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warp_states: (spec.warp_states && !words).then(|| Box::new(WarpStates::counted())),
             reasons: (spec.warp_states && words).then(|| Box::new(WarpReasons::new(kernels))),
         }
+    }
+
+    /// The phases of the workload's kernels are known.
+    pub(super) fn set_phases(&mut self, phases: PhaseView) {
+        self.phases = Some(Box::new(phases));
+        self.of_insts = true;
     }
 
     /// Whether somebody wants to know what the L1's tags knew before an access.
@@ -61,8 +70,16 @@ impl Observers {
     }
 
     /// A warp issued its front instruction.
-    #[inline]
+    #[inline(always)]
     pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
+        if self.of_insts {
+            self.see_issue(warp, now);
+        }
+    }
+
+    // Apart, and `see_front` too: called for every instruction, it would be in every issue of machines without such observers.
+    #[inline(never)]
+    fn see_issue(&mut self, warp: usize, now: Cycle) {
         if let Some(reasons) = &mut self.reasons {
             reasons.issue(warp, now.0);
         }
@@ -74,12 +91,11 @@ impl Observers {
     /// A warp has a new front instruction.
     #[inline(always)]
     pub(super) fn front_changed(&mut self, core: &mut Core, warp: usize) {
-        if self.phases.is_some() | self.ccws.is_some() {
+        if self.of_insts {
             self.see_front(core, warp);
         }
     }
 
-    // Apart: called for every instruction, it would be in every issue of machines without such observers.
     #[inline(never)]
     fn see_front(&mut self, core: &mut Core, warp: usize) {
         if let Some(phases) = &mut self.phases {

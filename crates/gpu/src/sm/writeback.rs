@@ -157,7 +157,7 @@ impl Wheel {
             let warp = usize::from(done.warp);
             if done.dst != NO_REGISTER {
                 operands.write(done.bank);
-                core.register_ready(warp, done.dst);
+                core.register_written(warp, done.dst);
             }
             core.instruction_done(warp);
         }

@@ -217,6 +217,7 @@ impl SimpleChannel {
 
     /// The first cycle at or after `from` in which [`SimpleChannel::cycle`] would do anything, provided that nothing is pushed or
     /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
+    #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
         if self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
             return from;

@@ -13,7 +13,7 @@ pub(super) struct Pending {
     packets: Slots<MemPacket>,
     /// The first free place; there is one.
     free: u32,
-    len: usize,
+    len: u32,
 }
 
 impl Pending {
@@ -76,7 +76,7 @@ impl Pending {
 
     /// Requests that wait.
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 }
 

@@ -339,6 +339,7 @@ impl Slice {
     }
 
     /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
+    #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
         let mut next = Cycle::NEVER;
         if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram_full() {
@@ -359,6 +360,7 @@ impl Slice {
     }
 
     /// Counts the waiting of the oldest request over cycles from `from` up to and without `until`, which are not simulated.
+    #[inline(always)]
     pub fn skip(&mut self, from: Cycle, until: Cycle) {
         let first = from.max(self.since.after(1));
         if first < until {

@@ -105,14 +105,15 @@ impl WarpStream {
         let mask = LaneMask(self.words[at - 1 + follows as usize] | follows.wrapping_sub(1));
         at += follows as usize;
         let (addresses_at, lanes) = (at as u32 | odd, mask.count());
-        let form = match word >> FORM_SHIFT & 7 {
-            0 => AddressForm::None,
-            1 => AddressForm::Affine,
-            2 => AddressForm::Deltas,
-            3 => AddressForm::List,
-            _ => AddressForm::Payload,
-        };
-        if form != AddressForm::None {
+        let mut form = AddressForm::None;
+        let bits = word >> FORM_SHIFT & 7;
+        if bits != 0 {
+            form = match bits {
+                1 => AddressForm::Affine,
+                2 => AddressForm::Deltas,
+                3 => AddressForm::List,
+                _ => AddressForm::Payload,
+            };
             // The addresses are read when it reaches the load/store unit, and many of them lie outside the host's cache line.
             self.prefetch_word(at + 16);
             at += match form {

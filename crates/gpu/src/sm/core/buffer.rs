@@ -27,10 +27,8 @@ impl InstBuffer {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> DynInst {
-        let inst = *self.front();
+    pub(super) fn pop(&mut self) {
         self.head = (self.head + 1) % MAX_BUFFER as u8;
         self.len -= 1;
-        inst
     }
 }

@@ -115,6 +115,12 @@ impl Ctas {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel && cta.windows.past_l1).count() as u32
     }
 
+    /// Whether [`Ctas::take_emptied`] says so.
+    #[inline]
+    pub(in crate::sm) fn is_emptied(&self) -> bool {
+        self.emptied
+    }
+
     /// Whether the last resident CTA ended since this was last asked.
     #[inline]
     pub(in crate::sm) fn take_emptied(&mut self) -> bool {

@@ -110,7 +110,8 @@ impl Core {
     }
 
     /// A warp has a new front instruction: notes which unit it needs and whether it meets a reserved register.
-    #[inline]
+    // At the end of each issue and each decode.
+    #[inline(always)]
     pub(super) fn front_changed(&mut self, warp: usize) {
         let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
@@ -125,8 +126,14 @@ impl Core {
     }
 
     /// The register of a warp was written: its front instruction may go on, or its fence may be over.
-    #[inline]
+    #[inline(never)]
     pub(super) fn register_ready(&mut self, warp: usize, register: u16) {
+        self.register_written(warp, register);
+    }
+
+    /// The same for results of arithmetic, which are most: in place.
+    #[inline(always)]
+    pub(super) fn register_written(&mut self, warp: usize, register: u16) {
         debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for a slot without a warp", self.id, self.now);
         if register >= COUNTERS {
             return self.flight_ended(warp, register - COUNTERS);

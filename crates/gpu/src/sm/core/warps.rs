@@ -390,18 +390,19 @@ impl Warps {
     }
 
     /// Decodes up to `count` instructions into the empty buffer of a warp and returns how many there were.
-    #[inline]
+    // Called from two places, one for each style of core.
+    #[inline(always)]
     pub(in crate::sm) fn decode(&mut self, warp: usize, count: u32) -> u32 {
         if self.replaying >> warp & 1 != 0 && !self.decode_replayed(warp) {
             return 1;
         }
         let count = count.min(self.undecoded[warp]);
-        let (stream, mut cursor) = (&mut self.streams[warp], self.cursor[warp]);
+        let (stream, mut cursor, buffer) = (&mut self.streams[warp], self.cursor[warp], &mut self.buffer[warp]);
         for _ in 0..count {
             let Some(inst) = stream.next(&mut cursor) else {
                 panic!("warp {warp}: the stream ends {} instructions early", self.undecoded[warp]);
             };
-            self.buffer[warp].push(inst);
+            buffer.push(inst);
             if stream.part_ends_at(cursor) {
                 stream.advance(&mut cursor);
             }
@@ -425,8 +426,16 @@ impl Warps {
     /// Takes the front instruction. What follows is the caller's business: another one, or [`Warps::run_dry`].
     #[inline]
     pub(in crate::sm) fn take_front(&mut self, warp: usize) -> DynInst {
+        let inst = *self.front(warp);
+        self.pop_front(warp);
+        inst
+    }
+
+    /// The same, of which only what follows is wanted.
+    #[inline]
+    pub(in crate::sm) fn pop_front(&mut self, warp: usize) {
         self.touched |= 1 << warp;
-        self.buffer[warp].pop()
+        self.buffer[warp].pop();
     }
 
     /// Whether a warp has a front instruction, that taken last put aside.

@@ -10,10 +10,10 @@ mod stall;
 use warpshard_base::{Cycle, SmId};
 use warpshard_config::machine::Sm as Spec;
 use warpshard_seam::{Own, WarpSite};
-use warpshard_workload::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
+use warpshard_workload::{DynInst, MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::MAX_SCHEDULERS;
-use super::core::{Core, MAX_WARPS, bits};
+use super::core::{Core, MAX_WARPS};
 use super::counters::SmStats;
 use super::kinds::UnitKind;
 use super::observers::Observers;
@@ -30,8 +30,6 @@ pub(super) struct IssueStage {
     /// The warp slots of each scheduler.
     supervised: [u64; MAX_SCHEDULERS],
     orders: [AnyOrder; MAX_SCHEDULERS],
-    /// Schedulers with warps that only wait for the registers before the collectors.
-    held_up: u8,
     spans: Spans,
     /// Instructions issued so far, which wraps around.
     count: u32,
@@ -54,7 +52,6 @@ impl IssueStage {
             schedulers,
             supervised,
             orders: std::array::from_fn(|scheduler| AnyOrder::new(spec.order, &WarpSite::new(sm.0, scheduler as u8), own)),
-            held_up: 0,
             spans: Spans::new(),
             count: 0,
             warp_limit: None,
@@ -76,9 +73,7 @@ impl IssueStage {
 
     /// The warp of `ready` that a scheduler chooses.
     pub(super) fn pick(&mut self, scheduler: usize, ready: u64, core: &Core, observers: &Observers) -> usize {
-        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-        let view = View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() };
-        self.orders[scheduler].pick(ready, &view)
+        self.orders[scheduler].pick(ready, || view(core, observers))
     }
 
     /// The place of an instruction that is issued now in the order of issue.
@@ -90,6 +85,7 @@ impl IssueStage {
     /// From the present cycle on, a scheduler does something for `warps`.
     pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, warps: u64, core: &mut Core) {
         let row = row_of(core, warps);
+        self.spans.count_core(core.now, &mut core.counters);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
@@ -112,9 +108,7 @@ impl IssueStage {
         }
         if operands.woken != 0 {
             let woken = std::mem::take(&mut operands.woken);
-            if self.held_up != 0 {
-                self.wake_ready(woken, core, operands);
-            }
+            self.wake_ready(woken, core, operands);
         }
         observers.refresh(core);
         if core.warps.touched != 0 {
@@ -130,10 +124,10 @@ impl IssueStage {
 
     /// Wakes the schedulers with warps that only waited for the registers before the collectors.
     fn wake_ready(&mut self, woken: u8, core: &mut Core, operands: &Operands) {
-        for scheduler in bits(u64::from(self.held_up)) {
-            if woken >> operands.group(scheduler) & 1 != 0 {
-                core.warps.touched |= self.supervised[scheduler];
-            }
+        for (scheduler, supervised) in self.supervised[..self.schedulers].iter().enumerate() {
+            let held_up = self.spans.reason(scheduler).waits_for_collectors();
+            let wakes = held_up & (woken >> operands.group(scheduler) & 1 != 0);
+            core.warps.touched |= if wakes { *supervised } else { 0 };
         }
     }
 
@@ -142,6 +136,7 @@ impl IssueStage {
         if self.queues.is_some() {
             self.update_queues(core, observers);
         }
+        self.spans.count_core(core.now, &mut core.counters);
         let schedulers = self.schedulers;
         let cycle = core.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
@@ -188,7 +183,6 @@ impl IssueStage {
             Some(warp) => (StallReason::Issued, 1 << warp),
             None => stall_reason(&core.warps, self.supervised[scheduler], operands.kept_out()),
         };
-        self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
         let row = row_of(core, warps);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
@@ -218,21 +212,36 @@ impl IssueStage {
         if ready == 0 {
             return None;
         }
-        let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-        let view = View { age: &warps.age, distance, cta: &warps.cta, kernels: core.ctas.kernels() };
-        let warp = self.orders[scheduler].pick(ready, &view);
-        let mut issued = 0;
-        loop {
-            let before = self.issue_front(scheduler, warp, core, operands, observers);
-            issued += 1;
-            if issued >= core.spec.issue_width || !can_follow(before, scheduler, warp, core, operands) {
-                return Some(warp);
+        let warp = self.orders[scheduler].pick(ready, || view(core, observers));
+        let kind = self.issue_front(scheduler, warp, core, operands, observers);
+        if core.spec.issue_width > 1 {
+            self.issue_more(kind, scheduler, warp, core, operands, observers);
+        }
+        Some(warp)
+    }
+
+    /// Issues further instructions of a warp that issued one to a unit of kind `before`, as many as the machine issues in a cycle.
+    // Apart: a loop around every issue would keep what does not change in it, though most machines issue one.
+    #[inline(never)]
+    fn issue_more(
+        &mut self,
+        mut before: UnitKind,
+        scheduler: usize,
+        warp: usize,
+        core: &mut Core,
+        operands: &mut Operands,
+        observers: &mut Observers,
+    ) {
+        for _ in 1..core.spec.issue_width {
+            if !can_follow(before, scheduler, warp, core, operands) {
+                return;
             }
+            before = self.issue_front(scheduler, warp, core, operands, observers);
         }
     }
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
-    // Called from one place, for every instruction.
+    // In place for the first instruction of a cycle.
     #[inline(always)]
     fn issue_front(
         &mut self,
@@ -244,23 +253,24 @@ impl IssueStage {
     ) -> UnitKind {
         // So small, it indexes what there is for each warp without checks.
         let warp = warp % MAX_WARPS;
-        let inst = core.warps.take_front(warp);
-        let lanes = u64::from(inst.lanes);
+        let DynInst { index, lanes, .. } = *core.warps.front(warp);
         observers.issued(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let cta = core.warps.cta[warp];
-        let code = &core.ctas.code(cta)[inst.index as usize];
+        let code = &core.ctas.code(cta)[index as usize];
         let StaticInst { class, dst, packed_half, flops, mem, .. } = *code;
         let copies = code.control.beside.concerns_copies();
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        operands.issue(IssuedInst {
-            inst,
+        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) - 1 };
+        *operands.issue(route.kind, group as u8) = IssuedInst {
+            // The whole of it from one place to the other.
+            inst: *core.warps.front(warp),
             sources,
             order: self.count,
-            left: if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) },
+            left,
             dst,
             latency: route.latency,
             initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
@@ -268,10 +278,11 @@ impl IssueStage {
             group: group as u8,
             kind: route.kind,
             dst_bank,
-        });
+        };
         self.count = self.count.wrapping_add(1);
+        core.warps.pop_front(warp);
 
-        count(core, cta, (class, dst, flops), lanes, u64::from(sources.count));
+        count(core, cta, (class, dst, flops), lanes.into(), u64::from(sources.count));
 
         if core.warps.has_front(warp) {
             core.front_changed(warp);
@@ -282,9 +293,9 @@ impl IssueStage {
             self.limit_warps(core, observers);
         }
         // Without branches: the class of an instruction is unpredictable.
-        let atomic = is_atomic(mem) & (inst.mask.0 != 0);
+        let atomic = is_atomic(mem) & (lanes != 0);
         if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) | copies {
-            self.begin_wait((class, inst.index), warp, lanes as u16, core, observers);
+            self.begin_wait((class, index), warp, lanes.into(), core, observers);
         }
         route.kind
     }
@@ -344,6 +355,12 @@ impl IssueStage {
     }
 }
 
+/// What an order may know of the warps.
+fn view<'a>(core: &'a Core, observers: &'a Observers) -> View<'a> {
+    let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
+    View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() }
+}
+
 /// Counts an instruction that was issued.
 #[inline(always)]
 fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lanes: u64, reads: u64) {
@@ -354,7 +371,7 @@ fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lan
     counters.flops += lanes * u64::from(flops);
     counters.register_reads += reads;
     counters.register_writes += u64::from(dst != NO_REGISTER);
-    let of_class = &mut core.counters.classes[kernel][class as usize];
+    let of_class = &mut counters.classes[class as usize];
     of_class[0] += 1;
     of_class[1] += lanes;
 }

@@ -79,14 +79,9 @@ pub(super) struct Spans {
     /// The row in which that is counted.
     row: [u16; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
-    /// Schedulers whose warps are stalled, and those that issue, or whose warps are held back or fetched; the others have no warps.
-    stalled: u16,
-    busy: u16,
     /// `stalled_core_cycles` is counted up to this cycle.
     core_since: Cycle,
 }
-
-const _: () = assert!(MAX_SCHEDULERS <= 16);
 
 /// Reasons of a scheduler that issues, or whose warps are held back or fetched, and reasons of one whose warps are stalled, as sets.
 const BUSY: u32 = 1 << StallReason::Issued as u32 | 1 << StallReason::Throttled as u32 | 1 << StallReason::InstructionBufferEmpty as u32;
@@ -97,16 +92,21 @@ const _: () = assert!(StallReason::COUNT <= 32);
 impl Spans {
     pub(super) fn new() -> Self {
         let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
-        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since, stalled: 0, busy: 0, core_since: Cycle(0) }
+        Self { doing, row: [NOBODYS; MAX_SCHEDULERS], since, core_since: Cycle(0) }
     }
 
-    /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason.
+    /// What a scheduler does.
+    #[inline]
+    pub(super) fn reason(&self, scheduler: usize) -> StallReason {
+        self.doing[scheduler]
+    }
+
+    /// A scheduler does something else from cycle `now` on, which is counted in `row` of the counts by reason. What all of them did before is
+    /// counted for the SM: [`Spans::count_core`].
     // Called from two places, of which one is the hottest of an SM.
     #[inline(always)]
     pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
-        self.count_core(now, counters);
-        let set = |schedulers: u16, reasons: u32| schedulers & !(1 << scheduler) | ((reasons >> reason as u32 & 1) as u16) << scheduler;
-        (self.busy, self.stalled) = (set(self.busy, BUSY), set(self.stalled, STALLED));
+        debug_assert!(self.core_since == now, "a scheduler does something else before the cycles of the SM are counted");
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
@@ -114,18 +114,20 @@ impl Spans {
     }
 
     /// Counts the cycles before `now` in which all of the SM is stalled.
-    #[inline(always)]
-    fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
+    #[inline]
+    pub(super) fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
         let since = std::mem::replace(&mut self.core_since, now);
-        let stalled = (self.busy == 0) & (self.stalled != 0);
+        // Schedulers that the machine has not got have no warps.
+        let reasons = self.doing.iter().fold(0, |reasons, doing| reasons | 1 << *doing as u32);
+        let stalled = (reasons & BUSY == 0) & (reasons & STALLED != 0);
         counters.sm.stalled_core_cycles += (now.0 - since.0) * u64::from(stalled);
     }
 
     /// Counts all spans up to cycle `now`.
     pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counters: &mut SmStats) {
+        self.count_core(now, counters);
         for scheduler in 0..schedulers {
             self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counters);
         }
-        self.count_core(now, counters);
     }
 }

@@ -30,7 +30,7 @@ enum Want {
 }
 
 /// Refused accesses in a cycle, by the cause of their first refusal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, Default, Eq, warpshard_state::State)]
 pub(in crate::sm) struct Refusals {
     /// No line of the set is replaceable.
     pub(in crate::sm) line: u8,
@@ -40,6 +40,15 @@ pub(in crate::sm) struct Refusals {
     pub(in crate::sm) mshr: u8,
     /// The miss queue lacks room.
     pub(in crate::sm) queue: u8,
+}
+
+/// All at once: they are compared in every cycle of the unit.
+impl PartialEq for Refusals {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let word = |of: &Self| u32::from_ne_bytes([of.line, of.merge, of.mshr, of.queue]);
+        word(self) == word(other)
+    }
 }
 
 impl Refusals {

@@ -197,7 +197,7 @@ impl L1 {
     }
 
     /// Whom the next data that arrived is for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_ready(&mut self) -> Option<Requester> {
         let waiter = self.cache.next_ready()?;
         self.heads.answered(!self.cache.mshr().is_full());
@@ -341,12 +341,11 @@ impl L1 {
     }
 
     /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
-    /// whether the network takes a request.
+    /// whether the network takes a request. What the prefetcher does comes to that: [`L1::next_prefetch`].
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
         let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
-        let next = if self.prefetcher.is_some() { self.next_prefetch() } else { Cycle::NEVER };
-        if busy { now } else { self.heads.next_look_up().min(next).max(now) }
+        if busy { now } else { self.heads.next_look_up().max(now) }
     }
 
     /// What waits, for reports of a standstill.

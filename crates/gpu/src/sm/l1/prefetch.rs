@@ -25,7 +25,7 @@ impl L1 {
     /// When an access is looked up for a prefetch.
     #[cold]
     #[inline(never)]
-    pub(super) fn next_prefetch(&self) -> Cycle {
+    pub(in crate::sm) fn next_prefetch(&self) -> Cycle {
         self.prefetcher.as_ref().map_or(Cycle::NEVER, |prefetcher| prefetcher.next_at())
     }
 

@@ -21,7 +21,7 @@ const FROM_L1: u8 = 4;
 
 impl Lsu {
     /// Writes the chosen answer into the register file, if the bank is free.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write_answer(&mut self, core: &mut Core, operands: &mut Operands) {
         let Some(answer) = self.answer else { return };
         let (bank, dst) = match answer {
@@ -40,7 +40,7 @@ impl Lsu {
     }
 
     /// Takes the next answer from shared memory, from the texture cache, from past the L1, or from the L1, in turns.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose_answer(&mut self, core: &mut Core) {
         if self.elsewhere != 0 {
             self.choose_in_turn(core);
@@ -50,6 +50,8 @@ impl Lsu {
         }
     }
 
+    // Apart: in few cycles is there an answer from elsewhere than the L1.
+    #[inline(never)]
     fn choose_in_turn(&mut self, core: &mut Core) {
         let texture = self.texture.as_ref().is_some_and(|texture| texture.has_result());
         let shared = self.shared_pipe.front().is_some_and(|(at, _)| *at <= core.now);
@@ -112,7 +114,7 @@ impl Lsu {
 
     #[inline]
     fn answer_from_l1(&mut self, core: &mut Core) {
-        match self.l1.as_mut().and_then(L1::next_ready) {
+        match self.l1.as_mut().and_then(|l1| l1.next_ready()) {
             Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
             Some(Requester::Store { warp, generation, .. }) => {
                 core.stores_leave(usize::from(warp), generation, 1);
@@ -133,7 +135,8 @@ impl Lsu {
     }
 
     /// Takes the first reply, if what it goes to is free; returns whether it did.
-    #[inline]
+    // In place in a cycle, most of which have no reply.
+    #[inline(always)]
     pub(super) fn take_reply(&mut self, core: &mut Core, observers: &mut Observers) -> bool {
         let Some(&Reply { addr, token, sectors }) = self.net.response() else { return false };
         let reply = Reply { addr, token, sectors };

@@ -1,8 +1,8 @@
 //! What the unit waits for, and how that is counted: no credit, no MSHR, no room in a pipe, or a bank conflict in progress.
 //!
 //! A cycle in which the unit can only try again changes only counters, and the same ones as the cycle before. So at the end of a cycle the
-//! unit determines when it can next make progress, and what waits until then ([`Waits`]); it is not stepped before. Stepped and skipped cycles
-//! are counted by one function.
+//! unit determines when it can next make progress, and what waits until then ([`Waits`]); it is not stepped before. Waiting is counted when it
+//! ends, or when something else waits, whether cycles are stepped or skipped.
 //! Invariant: from `uncounted` up to the present the unit was blocked by [`Lsu::waits`]. A reply, a credit and an instruction can
 //! end this earlier; they are noted with [`Lsu::look_at`]. Any other code that changes the unit's state calls [`Lsu::wake`] first.
 
@@ -15,7 +15,7 @@ use super::super::kinds::UnitKind;
 use super::super::l1::Refusals;
 use super::super::operands::Operands;
 use super::token::Token;
-use super::{Lsu, Work, answers};
+use super::{Entry, Lsu, Work, answers};
 
 /// Why the instruction in the unit cannot make an access or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -37,7 +37,7 @@ pub(super) enum Hold {
 }
 
 /// What waits in a cycle that is stepped, or in each cycle of a span that is not.
-#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Waits {
     pub(super) hold: Option<Hold>,
     /// Caches whose oldest request has no credit.
@@ -74,23 +74,27 @@ impl Lsu {
 
     /// Determines when the unit does more than try again, `now` or later, if nothing comes from outside, and what waits until then.
     #[inline]
-    pub(super) fn look_ahead(&mut self, now: Cycle) {
+    pub(super) fn look_ahead<const FULL: bool>(&mut self, now: Cycle, core: &mut Core) {
         let can_send = self.net.can_send();
-        let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
-        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send)).min(stores);
+        let mut l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send));
+        if FULL {
+            let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
+            let prefetch = self.l1.as_ref().filter(|l1| l1.prefetcher.is_some()).map_or(Cycle::NEVER, |l1| l1.next_prefetch().max(now));
+            l1 = l1.min(stores).min(prefetch);
+        }
         self.next = now;
         if self.answer.is_none() & (l1 > now) {
             let hold = self.hold(now);
-            self.next = self.next_event(now, l1, hold);
+            self.next = self.next_event::<FULL>(now, l1, hold);
             if self.next > now {
-                self.waits = self.standing(hold);
+                self.wait_from(now, self.standing(hold), core);
             }
         }
     }
 
     /// The first cycle at or after `now` in which the unit does more than try again; `hold` is [`Lsu::hold`], and `l1` the first cycle of the L1.
     #[inline]
-    fn next_event(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
+    fn next_event<const FULL: bool>(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
         let entry = match (&self.entry, hold) {
             (Some(_), None) => return now,
             (Some(entry), Some(Hold::Conflicts)) => entry.leaves,
@@ -101,9 +105,13 @@ impl Lsu {
             _ => now,
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
+        let next = entry.min(reply).min(elsewhere).min(l1).max(now);
+        if !FULL {
+            return next;
+        }
         let contexts = self.contexts.as_ref().map_or(Cycle::NEVER, |contexts| contexts.next_event(now, self.net.can_send()));
         let beside = self.beside.as_ref().map_or(u64::MAX, |beside| beside.next_event(now.0, self.net.can_send()));
-        entry.min(reply).min(elsewhere).min(l1).min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
+        next.min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
     }
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
@@ -117,9 +125,20 @@ impl Lsu {
     }
 
     /// What holds the instruction in the unit, if there is one and it cannot make an access or leave.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&self, now: Cycle) -> Option<Hold> {
-        let entry = self.entry.as_ref()?;
+        match &self.entry {
+            None => None,
+            // On the way to the L1.
+            Some(_) if self.bank != 0 => self.waits_for_bank().then_some(Hold::Bank),
+            Some(entry) => self.hold_of(entry, now),
+        }
+    }
+
+    /// The same for the instruction in the unit, whose next access does not go to a bank of the L1.
+    // Apart: asked twice in a cycle, mostly without such an instruction.
+    #[inline(never)]
+    fn hold_of(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
         match entry.work {
             Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Remote { .. } if entry.leaves > now => Some(Hold::Conflicts),
             Work::Bulk => self.bulk_is_full().then_some(Hold::Bulk),
@@ -127,10 +146,9 @@ impl Lsu {
             Work::SharedLoad | Work::Barrier => (self.shared_pipe.len() as u64 == self.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
-                if self.bank != 0 || self.accesses.is_empty() {
-                    return self.waits_for_bank().then_some(Hold::Bank);
-                }
-                if entry.texture {
+                if self.accesses.is_empty() {
+                    None
+                } else if entry.texture {
                     self.texture.as_ref().is_some_and(|texture| texture.is_full()).then_some(Hold::Texture)
                 } else {
                     (!self.net.can_send()).then_some(Hold::Network)
@@ -151,47 +169,41 @@ impl Lsu {
         }
     }
 
+    /// From cycle `from` on, which is not before the present, `waits` waits.
+    #[inline(always)]
+    pub(super) fn wait_from(&mut self, from: Cycle, waits: Waits, core: &mut Core) {
+        if waits != self.waits {
+            self.count_waits(from, core);
+            self.waits = waits;
+        }
+    }
+
     /// Counts the cycles before `until` that are not counted yet, in each of which the same waited.
     #[inline]
     pub(in crate::sm) fn count_waits(&mut self, until: Cycle, core: &mut Core) {
         let from = std::mem::replace(&mut self.uncounted, until);
-        let cycles = until.0 - from.0;
-        if cycles > 0 {
-            self.count_span(from, cycles, core);
+        debug_assert!(from <= until, "{}: {from} is counted again after {until}", core.id);
+        if self.waits != Waits::default() {
+            self.count_span(until.0 - from.0, core);
         }
     }
 
-    /// The same for the present cycle, the only one that is not counted yet.
-    #[inline]
-    pub(super) fn count_cycle(&mut self, core: &mut Core) {
-        debug_assert_eq!(self.uncounted, core.now, "{}: cycles before are not counted", core.id);
-        self.uncounted = core.now.next();
-        self.count_span(core.now, 1, core);
-    }
-
-    /// Counts `cycles` cycles that begin with `from`.
-    // Called from two places, of which one is for one cycle; what is multiplied there need not be.
-    #[inline(always)]
-    fn count_span(&mut self, from: Cycle, cycles: u64, core: &mut Core) {
-        let until = from.after(cycles);
+    /// Counts `cycles` cycles of what waits.
+    // Apart: mostly nothing waits.
+    #[inline(never)]
+    fn count_span(&mut self, cycles: u64, core: &mut Core) {
+        let Waits { hold, requests, retries } = self.waits;
         let counters = &mut core.counters.sm;
-        if self.waits.retries != Refusals::default() {
-            let Refusals { line, merge, mshr, queue } = self.waits.retries;
-            counters.l1_retries += cycles * u64::from(self.waits.retries.total());
-            counters.l1_retries_line += cycles * u64::from(line);
-            counters.l1_retries_merge += cycles * u64::from(merge);
-            counters.l1_retries_mshr += cycles * u64::from(mshr);
-            counters.l1_retries_queue += cycles * u64::from(queue);
-        }
-        counters.network_full_cycles += cycles * u64::from(self.waits.requests);
-        match self.waits.hold {
+        let Refusals { line, merge, mshr, queue } = retries;
+        counters.l1_retries += cycles * u64::from(retries.total());
+        counters.l1_retries_line += cycles * u64::from(line);
+        counters.l1_retries_merge += cycles * u64::from(merge);
+        counters.l1_retries_mshr += cycles * u64::from(mshr);
+        counters.l1_retries_queue += cycles * u64::from(queue);
+        counters.network_full_cycles += cycles * u64::from(requests);
+        match hold {
             None | Some(Hold::SharedPipe | Hold::Bulk | Hold::Remote) => return,
-            // The last cycle of the conflicts may be followed by cycles in which the next pipe is full.
-            Some(Hold::Conflicts) => {
-                let leaves = self.entry.as_ref().map_or(until, |entry| entry.leaves);
-                counters.memory_stall_cycles += until.min(leaves).0.saturating_sub(from.0);
-                return;
-            }
+            Some(Hold::Conflicts) => {}
             Some(Hold::Bank) => counters.l1_bank_conflicts += cycles,
             Some(Hold::Network) => counters.network_full_cycles += cycles,
             Some(Hold::Texture) => {

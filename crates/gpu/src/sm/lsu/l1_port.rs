@@ -6,7 +6,7 @@ use warpshard_workload::KernelInfo;
 
 use super::super::ccws::LineAccess;
 use super::super::core::Core;
-use super::super::l1::{L1, Requester, Served};
+use super::super::l1::{L1, Refusals, Requester, Served};
 use super::super::net::Reply;
 use super::super::observers::Observers;
 use super::Lsu;
@@ -15,30 +15,26 @@ use super::token::Token;
 use crate::occupancy::resident_ctas;
 
 impl Lsu {
-    /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
+    /// A request of the L1 leaves, before the look-ups of a cycle; returns whether one waits for a credit.
     #[inline]
-    pub(super) fn l1_cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
-        let Some(l1) = &self.l1 else { return };
-        let queued = l1.queued() > 0;
-        if !self.stores.is_absent() {
+    pub(super) fn send_request<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
+        let queued = self.l1.as_ref().is_some_and(|l1| l1.queued() > 0);
+        if FULL && !self.stores.is_absent() {
             self.send_waiting_store(core, out);
         }
-        if queued {
-            if self.net.can_send() {
-                self.send_down(core, observers, out);
-            } else {
-                self.waits.requests += 1;
-            }
+        if queued & self.net.can_send() {
+            self.send_down::<FULL>(core, observers, out);
+            return false;
         }
-        self.look_up(core, observers);
+        queued
     }
 
     /// Sends the oldest request of the L1; there is one, and a credit.
     #[inline]
-    fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+    fn send_down<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
         let requester = Requester::decode(down.token);
-        if let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
+        if FULL && let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
             core.stores_leave(usize::from(warp), generation, down.sectors.count());
             if !self.stores.is_absent() {
                 self.let_store_wait(down, core, out);
@@ -88,24 +84,24 @@ impl Lsu {
         }
     }
 
-    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
+    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused. Returns those that are refused.
     #[inline]
-    fn look_up(&mut self, core: &mut Core, observers: &mut Observers) {
-        let Some(l1) = &mut self.l1 else { return };
+    pub(super) fn look_up<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers) -> Refusals {
+        let Some(l1) = &mut self.l1 else { return Refusals::default() };
         let watched = observers.watch_lines();
         l1.move_up_to(core.now);
         let mut ahead = u64::MAX;
         while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
             take_served(&served, l1, &mut self.loads, core, observers);
         }
-        self.waits.retries = l1.retries();
-        if l1.prefetcher.is_some() {
+        if FULL && l1.prefetcher.is_some() {
             l1.prefetch_ahead(core.now);
         }
+        l1.retries()
     }
 
     /// The L1 takes the data of the fetch of an MSHR; `false` when its fill port is busy.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
         let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
         let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
@@ -150,7 +146,8 @@ impl Lsu {
 }
 
 /// Counts an access that the L1 took, and answers what it answers at once.
-#[inline]
+// Called from one place, for every access.
+#[inline(always)]
 fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
     let Served { addr, kernel, sectors, write, outcome: Outcome { status, answer }, before, .. } = *served;
     if let Some(before) = before {

@@ -68,6 +68,10 @@ enum Work {
     Nothing,
 }
 
+/// Whether a cycle of the unit is one of a machine that has what few machines have, as `Lsu::plain` lists it.
+const FULL: bool = true;
+const PLAIN: bool = false;
+
 /// The instruction in the unit.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Entry {
@@ -147,12 +151,15 @@ pub(super) struct Lsu {
     ccache: Option<Box<SimpleTags>>,
     /// Replies that are taken in a cycle.
     replies: u32,
+    /// The machine has none of what few machines have: a texture cache, contexts as traffic, barriers and bulk copies, stores that wait, a
+    /// prefetcher of the L1, a limited way to the registers, several replies in a cycle.
+    plain: bool,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,
     /// Barriers in shared memory and bulk copies, where the core has control words.
     beside: Option<Box<Beside>>,
     waits: Waits,
-    /// The cycle from which on what the unit waits for is not counted.
+    /// The cycle from which on it is not counted that this waits.
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
@@ -161,6 +168,11 @@ pub(super) struct Lsu {
 impl Lsu {
     pub(super) fn new(machine: &Machine, ports: SmPorts, queue: u16) -> Self {
         let spec = &machine.gpu.sm;
+        let l1 = spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1, PortId(queue), &machine.own));
+        let traffic = machine.gpu.dispatch.switch == Switch::Traffic;
+        let words = spec.style == CoreStyle::ControlWords;
+        let with_l1 = spec.lsu.combined_stores > 0 || l1.as_ref().is_some_and(|l1| l1.prefetcher.is_some());
+        let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1;
         Self {
             net: Net::new(machine, ports, queue),
             slices: NearSlices::new(machine.mem.map.of_gpu()),
@@ -177,12 +189,13 @@ impl Lsu {
             flights: Flights::new(spec.lsu.merged_loads),
             stores: StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait),
             loads: Loads::new(spec.lsu.return_bytes, spec.schedulers),
-            l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1, PortId(queue), &machine.own)),
+            l1,
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             replies: spec.lsu.replies.max(1),
-            contexts: (machine.gpu.dispatch.switch == Switch::Traffic).then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
-            beside: (spec.style == CoreStyle::ControlWords).then(|| Box::new(Beside::new(&spec.control, machine.gpu.cluster.in_flight))),
+            plain: !(spec.texture.is_some() || traffic || words || with_l1 || on_return),
+            contexts: traffic.then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
+            beside: words.then(|| Box::new(Beside::new(&spec.control, machine.gpu.cluster.in_flight))),
             waits: Waits::default(),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
@@ -271,6 +284,7 @@ impl Lsu {
     }
 
     /// One cycle of the unit, from [`Lsu::due`] on; returns whether it took an instruction.
+    #[inline]
     pub(super) fn tick(
         &mut self,
         core: &mut Core,
@@ -279,17 +293,15 @@ impl Lsu {
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
-        self.watch_arithmetic(arithmetic);
-        self.count_waits(core.now, core);
-        self.waits = Waits::default();
-        let entered = self.cycle(core, operands, arithmetic, observers, out);
-        self.count_cycle(core);
-        self.look_ahead(self.uncounted);
-        entered
+        if self.plain {
+            self.tick_as::<PLAIN>(core, operands, arithmetic, observers, out)
+        } else {
+            self.tick_as::<FULL>(core, operands, arithmetic, observers, out)
+        }
     }
 
-    #[inline(always)]
-    fn cycle(
+    /// The same, compiled with and without what few machines have.
+    fn tick_as<const FULL: bool>(
         &mut self,
         core: &mut Core,
         operands: &mut Operands,
@@ -297,28 +309,49 @@ impl Lsu {
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
-        self.loads.end_returned(core);
+        self.watch_arithmetic(arithmetic);
+        let (entered, waits) = self.cycle::<FULL>(core, operands, arithmetic, observers, out);
+        self.wait_from(core.now, waits, core);
+        self.look_ahead::<FULL>(core.now.next(), core);
+        entered
+    }
+
+    /// Returns also what waits.
+    #[inline(always)]
+    fn cycle<const FULL: bool>(
+        &mut self,
+        core: &mut Core,
+        operands: &mut Operands,
+        arithmetic: &mut Wheel,
+        observers: &mut Observers,
+        out: &mut Outbox,
+    ) -> (bool, Waits) {
+        let mut waits = Waits::default();
+        if FULL {
+            self.loads.end_returned(core);
+        }
         self.write_answer(core, operands);
         if self.answer.is_none() {
             self.choose_answer(core);
         }
-        if self.take_reply(core, observers) && self.replies > 1 {
+        if self.take_reply(core, observers) && FULL && self.replies > 1 {
             self.take_more_replies(core, observers);
         }
-        if self.texture.is_some() {
-            self.texture_cycle(core, out);
+        if FULL && self.texture.is_some() {
+            waits.requests += u8::from(self.texture_cycle(core, out));
         }
         if self.l1.is_some() {
-            self.l1_cycle(core, observers, out);
+            waits.requests += u8::from(self.send_request::<FULL>(core, observers, out));
+            waits.retries = self.look_up::<FULL>(core, observers);
         }
-        self.waits.hold = self.hold(core.now);
-        if self.waits.hold.is_none() {
+        waits.hold = self.hold(core.now);
+        if self.entry.is_some() & waits.hold.is_none() {
             self.work_on_entry(core, out);
         }
-        if self.contexts.is_some() {
+        if FULL && self.contexts.is_some() {
             self.context_cycle(core, out);
         }
-        if let Some(beside) = &self.beside {
+        if FULL && let Some(beside) = &self.beside {
             if beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0 {
                 self.cycle_beside(core, out);
             }
@@ -330,9 +363,9 @@ impl Lsu {
             && let Some(inst) = operands.take_oldest(UnitKind::Mem)
         {
             self.enter(&inst, core, arithmetic);
-            return true;
+            return (true, waits);
         }
-        false
+        (false, waits)
     }
 
     /// Sends a packet; there is a credit.
@@ -385,18 +418,21 @@ impl Lsu {
         }
     }
 
-    /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result.
-    fn texture_cycle(&mut self, core: &mut Core, out: &mut Outbox) {
-        let Some(texture) = &mut self.texture else { return };
+    /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result. Returns whether a request
+    /// waits for a credit.
+    fn texture_cycle(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
+        let Some(texture) = &mut self.texture else { return false };
         texture.advance();
         if texture.queued() == 0 {
-            return;
+            return false;
         }
         if !self.net.can_send() {
-            self.waits.requests += 1;
-        } else if let Some((line, load, place)) = texture.pop_request() {
+            return true;
+        }
+        if let Some((line, load, place)) = texture.pop_request() {
             let kernel = self.loads.get(load).kernel;
             self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { place }, kernel, core, out);
         }
+        false
     }
 }

@@ -11,6 +11,7 @@ use super::{Entry, Lsu, SharedAnswer, Work, answers};
 
 impl Lsu {
     /// The instruction in the unit, if there is one, makes what accesses it can, and leaves when it has none left. Nothing holds it.
+    #[inline(always)]
     pub(super) fn work_on_entry(&mut self, core: &mut Core, out: &mut Outbox) {
         let Some(entry) = self.entry else { return };
         if !self.accesses.is_empty() {

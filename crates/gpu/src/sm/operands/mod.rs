@@ -76,8 +76,8 @@ pub(super) struct Operands {
     /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions hold.
     kept_out: u16,
     complete: u64,
-    /// Whether a complete collector has not yet tried to dispatch.
-    may_leave: bool,
+    /// Complete collectors that have not yet tried to dispatch.
+    untried: u64,
     /// Sub-cores whose input register was emptied, or all where `kept_out` changed, since the schedulers' last visit.
     pub(super) woken: u8,
     /// Collectors that read, in the order of entry: the first that needs a bank gets it.
@@ -98,7 +98,7 @@ impl Operands {
         prefetch(&self.written);
         prefetch(&self.ready);
         prefetch(&self.queued);
-        prefetch(&self.may_leave);
+        prefetch(&self.untried);
     }
 
     pub(super) fn new(spec: &Spec) -> Self {
@@ -134,7 +134,7 @@ impl Operands {
             memory: 0,
             kept_out: 0,
             complete: 0,
-            may_leave: false,
+            untried: 0,
             woken: 0,
             reads: [Reads::default(); MAX_COLLECTORS],
             reading: 0,
@@ -168,18 +168,19 @@ impl Operands {
         self.kept_out
     }
 
-    /// Takes an issued instruction; its kind is not [`Operands::full`].
+    /// Takes an issued instruction of a kind that is not [`Operands::full`]; returns its place, where the caller writes it.
     #[inline]
-    pub(super) fn issue(&mut self, inst: IssuedInst) {
-        let IssuedInst { kind, group, .. } = inst;
+    pub(super) fn issue(&mut self, kind: UnitKind, group: u8) -> &mut IssuedInst {
         let rank = RANK[kind as usize];
         let queue = &mut self.queues[usize::from(rank)];
-        queue.push(self.issued.add(inst), group);
+        let (slot, place) = self.issued.take_place();
+        queue.push(slot, group);
         self.queued |= 1 << rank;
         self.may_collect = true;
         if !self.shared || usize::from(queue.len) == self.places[kind as usize] {
             self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
         }
+        place
     }
 
     /// Writes a result: the bank reads nothing in the next step. Returns whether the bank was free to be written.
@@ -200,7 +201,7 @@ impl Operands {
     }
 
     /// Takes the oldest instruction that waits for a unit of a kind.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
         let place = self.ready.oldest(kind, &self.issued)?;
         let slot = self.ready.take(kind, place);
@@ -218,12 +219,12 @@ impl Operands {
     /// Whether a complete collector has to try to dispatch.
     #[inline]
     fn may_dispatch(&self) -> bool {
-        (self.complete != 0) & (self.may_leave | self.ready.freed)
+        (self.complete != 0) & ((self.untried != 0) | (self.ready.freed != 0))
     }
 
     /// Looks at everything in the next cycle, whether it can move or not.
     pub(super) fn wake(&mut self) {
-        self.may_leave = true;
+        self.untried = self.complete;
         self.may_collect = self.queued != 0;
         self.ready.wake();
     }
@@ -264,15 +265,21 @@ impl Operands {
     }
 
     /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
-    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below.
+    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below. A collector that found the register before
+    /// its unit taken tries again when one of its sub-core was freed.
     #[inline(always)]
     fn dispatch_all(&mut self) {
-        self.ready.freed = false;
-        self.may_leave = false;
-        let mut left = self.complete;
-        while left != 0 {
-            let collector = left.trailing_zeros() as usize;
-            left &= left - 1;
+        let mut tries = self.untried;
+        let mut freed = std::mem::take(&mut self.ready.freed);
+        while freed != 0 {
+            let first = freed.trailing_zeros() as usize * self.per_group;
+            freed &= freed - 1;
+            tries |= self.complete & self.group_mask << first;
+        }
+        self.untried = 0;
+        while tries != 0 {
+            let collector = tries.trailing_zeros() as usize;
+            tries &= tries - 1;
             let Collector { slot, kind, group } = self.collectors[collector % MAX_COLLECTORS];
             let place = usize::from(group);
             if self.ready.taken(kind) >> place & 1 == 0 {
@@ -297,7 +304,7 @@ impl Operands {
             let Collector { kind, group, .. } = self.collectors[collector];
             can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
         }
-        self.ready.freed = false;
+        self.ready.freed = 0;
         let mut port = 0;
         while can_leave != 0 && port < self.ports {
             let next = can_leave & self.turn[port];
@@ -322,7 +329,7 @@ impl Operands {
             }
             port += 1;
         }
-        self.may_leave = can_leave != 0;
+        self.untried = if can_leave != 0 { self.complete } else { 0 };
     }
 
     /// Every bank that is not written reads an operand of the first that wants it.
@@ -338,7 +345,7 @@ impl Operands {
                 let left = once & !granted;
                 if left == 0 {
                     self.complete |= 1 << collector;
-                    self.may_leave = true;
+                    self.untried |= 1 << collector;
                     continue;
                 }
                 self.conflicts += few(left);
@@ -371,19 +378,17 @@ impl Operands {
     fn let_enter(&mut self) {
         // A kind whose oldest instruction finds no collector finds none in this step.
         let mut ranks = self.queued;
-        for _ in 0..self.ports {
-            let mut round = ranks;
-            while round != 0 {
-                let rank = round.trailing_zeros() as usize;
-                round &= round - 1;
-                let (slot, group) = self.queues[rank].front();
-                let first = usize::from(group) * self.per_group;
-                let free = self.free & self.group_mask << first;
-                if free == 0 {
-                    ranks &= !(1 << rank);
-                    self.blame(slot, first);
-                    continue;
-                }
+        let (mut port, mut round) = (0, ranks);
+        while round != 0 {
+            let rank = round.trailing_zeros() as usize;
+            round &= round - 1;
+            let (slot, group) = self.queues[rank].front();
+            let first = usize::from(group) * self.per_group;
+            let free = self.free & self.group_mask << first;
+            if free == 0 {
+                ranks &= !(1 << rank);
+                self.blame(slot, first);
+            } else {
                 self.queues[rank].pop();
                 if self.queues[rank].len == 0 {
                     self.queued &= !(1 << rank);
@@ -391,20 +396,26 @@ impl Operands {
                 }
                 self.enter(slot, free.trailing_zeros() as usize);
             }
-            if ranks == 0 {
-                return;
+            if round == 0 {
+                port += 1;
+                if port == self.ports {
+                    // Ports ran out: there may be room left in the next step.
+                    self.may_collect = ranks != 0;
+                    return;
+                }
+                round = ranks;
             }
         }
-        // Ports ran out: there may be room left in the next step.
-        self.may_collect = true;
     }
 
     /// The oldest instruction of a kind finds no free collector from `first` on: records whether memory instructions hold at least half of them.
     #[inline]
     fn blame(&mut self, slot: u8, first: usize) {
-        let kind = self.issued.get(slot).kind;
-        let of_memory = (self.memory & self.group_mask << first).count_ones() as usize;
-        self.kept_out |= u16::from(kind != UnitKind::Mem && 2 * of_memory >= self.per_group) << kind as u8;
+        let of_memory = self.memory & self.group_mask << first;
+        if of_memory != 0 && (self.per_group <= 2 || 2 * of_memory.count_ones() as usize >= self.per_group) {
+            let kind = self.issued.get(slot).kind;
+            self.kept_out |= u16::from(kind != UnitKind::Mem) << kind as u8;
+        }
     }
 
     #[inline(always)]
@@ -418,7 +429,7 @@ impl Operands {
         let sources = &inst.sources;
         if sources.count == 0 {
             self.complete |= 1 << chosen;
-            self.may_leave = true;
+            self.untried |= 1 << chosen;
             return;
         }
         let again = if sources.crowded { sources.again() } else { [0; 3] };

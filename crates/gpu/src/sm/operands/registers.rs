@@ -57,17 +57,24 @@ impl IssuedTable {
         size_of_val(&*self.slots)
     }
 
+    /// Takes a free place, for an instruction that the caller writes there.
     #[inline]
-    pub(in crate::sm) fn add(&mut self, flight: IssuedInst) -> u8 {
+    pub(super) fn take_place(&mut self) -> (u8, &mut IssuedInst) {
         for (word, free) in self.free.iter_mut().enumerate() {
             if *free != 0 {
                 let slot = word * 64 + free.trailing_zeros() as usize;
                 *free &= *free - 1;
-                self.slots[slot] = flight;
-                return slot as u8;
+                return (slot as u8, &mut self.slots[slot]);
             }
         }
         unreachable!("more instructions between issue and their units than registers and collectors")
+    }
+
+    #[inline]
+    pub(in crate::sm) fn add(&mut self, inst: IssuedInst) -> u8 {
+        let (slot, place) = self.take_place();
+        *place = inst;
+        slot
     }
 
     #[inline]
@@ -101,8 +108,8 @@ pub(in crate::sm) struct StageRegisters {
     taken: [u16; KINDS],
     /// Kinds with an instruction in a register.
     pub(in crate::sm) any: u16,
-    /// A place was freed since the collectors last looked for room.
-    pub(in crate::sm) freed: bool,
+    /// Places, as bits, of which one of some kind was freed since the collectors last looked for room.
+    pub(in crate::sm) freed: u16,
     /// An instruction came since the fixed-latency units last looked.
     pub(in crate::sm) fresh: bool,
 }
@@ -112,7 +119,7 @@ pub(in crate::sm) const FIXED_LATENCY: u16 = !(1 << UnitKind::Mem as u8);
 
 impl StageRegisters {
     pub(in crate::sm) fn new() -> Self {
-        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: false, fresh: false }
+        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: 0, fresh: false }
     }
 
     /// Lets the units look at every register in the next cycle.
@@ -143,7 +150,7 @@ impl StageRegisters {
     pub(in crate::sm) fn take(&mut self, kind: UnitKind, place: usize) -> u8 {
         let taken = &mut self.taken[kind as usize];
         *taken &= !(1 << place);
-        self.freed = true;
+        self.freed |= 1 << place;
         if *taken == 0 {
             self.any &= !(1 << kind as u8);
         }

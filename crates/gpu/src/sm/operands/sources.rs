@@ -17,17 +17,16 @@ pub(in crate::sm) struct Sources {
 }
 
 impl Sources {
-    /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
+    /// Those of which `banks` has a byte for each source, and `distinct` says which are read; they are `count`.
     #[inline]
-    pub(super) fn new(banks: u32, distinct: u8) -> Self {
+    pub(super) fn new(banks: u32, distinct: u8, count: u8) -> Self {
         // Without branches: the number of sources is unpredictable, and the work for an absent one costs less than a misprediction.
-        let (mut once, mut twice, mut count) = (0, 0, 0);
+        let (mut once, mut twice) = (0, 0);
         for i in 0..4 {
             let read = distinct >> i & 1;
             let bit = u64::from(read) << (banks >> (8 * i) & 63);
             twice |= once & bit;
             once |= bit;
-            count += read;
         }
         Self { once, banks, distinct, count, crowded: twice != 0 }
     }
@@ -74,7 +73,7 @@ impl Banks {
             }
             None => self.by_division(inst, first, shift),
         };
-        (Sources::new(banks, inst.registers.distinct), written as u8)
+        (Sources::new(banks, inst.registers.distinct, inst.registers.reads), written as u8)
     }
 
     /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
@@ -102,7 +101,7 @@ mod tests {
     fn several_sources_of_one_bank_are_told_whichever_it_is() {
         for bank in [0, 1, 31, 62, 63u8] {
             let other = if bank == 63 { 0 } else { bank + 1 };
-            let of = |banks: [u8; 4], distinct| Sources::new(u32::from_le_bytes(banks), distinct);
+            let of = |banks: [u8; 4], distinct: u8| Sources::new(u32::from_le_bytes(banks), distinct, distinct.count_ones() as u8);
             let three = of([bank, bank, other, bank], 0b1111);
             assert_eq!((three.once, three.count, three.crowded), (1 << bank | 1 << other, 4, true));
             assert_eq!(three.again(), [1 << bank, 1 << bank, 0]);

@@ -8,12 +8,20 @@ use super::{Order, View};
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct Lrr(u32);
 
-impl Order for Lrr {
+impl Lrr {
+    /// The first slot of the set `ready` in this order; nothing else has a say.
     #[inline]
-    fn pick(&mut self, ready: u64, _: &View<'_>) -> usize {
+    pub(super) fn first_in_turn(&mut self, ready: u64) -> usize {
         let Some(warp) = WarpMask(ready).first_from(self.0) else { unreachable!("no warp is ready") };
         self.0 = (warp as u32 + 1) & 63;
         warp
+    }
+}
+
+impl Order for Lrr {
+    #[inline]
+    fn pick(&mut self, ready: u64, _: &View<'_>) -> usize {
+        self.first_in_turn(ready)
     }
 }
 

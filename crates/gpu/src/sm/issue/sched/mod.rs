@@ -77,8 +77,8 @@ macro_rules! orders {
             // Loose round robin, the order of most machines, is part of each issue; the others are a call, or what they need of registers
             // would cost each issue more than the choice.
             #[inline]
-            pub(super) fn pick(&mut self, ready: u64, view: &View<'_>) -> usize {
-                if let Self::Lrr(order) = self { order.pick(ready, view) } else { self.pick_otherwise(ready, view) }
+            pub(super) fn pick<'a>(&mut self, ready: u64, view: impl FnOnce() -> View<'a>) -> usize {
+                if let Self::Lrr(order) = self { order.first_in_turn(ready) } else { self.pick_otherwise(ready, &view()) }
             }
 
             #[inline(never)]
