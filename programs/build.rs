@@ -1,8 +1,11 @@
-//! Compresses the launch files and listings of this package (LZ4: a third of their size) and writes the list of them, which the library embeds.
+//! Compresses the launch files and listings of this package (LZMA: an eighth of their size) and writes the list of them, which the library embeds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+/// How hard the compressor tries: what its command line takes where nothing is given.
+const LEVEL: u32 = 6;
 
 fn main() {
     if let Err(error) = write() {
@@ -23,12 +26,12 @@ fn write() -> std::io::Result<()> {
         // The library hands out texts.
         let text = fs::read_to_string(file)?;
         let start = data.len();
-        data.extend(lz4_flex::compress_prepend_size(text.as_bytes()));
+        data.extend(liblzma::encode_all(text.as_bytes(), LEVEL)?);
         let _ = writeln!(list, "    File::new(\"programs/{name}\", {start}..{}),", data.len());
     }
     list.push_str("];");
     fs::write(out.join("files.rs"), list)?;
-    fs::write(out.join("files.lz4"), data)
+    fs::write(out.join("files.xz"), data)
 }
 
 /// The launch files and listings in a folder and those below; the manifest is none.

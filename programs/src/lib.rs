@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The compressed files, one after another.
-static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.lz4"));
+static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.xz"));
 
 /// An embedded file.
 struct File {
@@ -30,7 +30,7 @@ impl File {
 
     fn text(&self) -> &str {
         self.text.get_or_init(|| {
-            let bytes = lz4_flex::decompress_size_prepended(&COMPRESSED[self.range.clone()]);
+            let bytes = liblzma::decode_all(&COMPRESSED[self.range.clone()]);
             bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).expect("the build compressed a text")
         })
     }
