@@ -157,7 +157,7 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
     let shared = spec.l1.unified.as_ref().and_then(|unified| unified.shared_bytes(info.shared_bytes > spec.shared_least, needed, ctas));
     Launch {
         kernel: kernel.name.clone(),
-        active: most_active(outcome),
+        active: kernel.ended.unwrap_or(outcome.cycles).saturating_sub(kernel.started.unwrap_or_default()),
         instructions: counter(&kernel.counters, metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
         llc_sectors: totals.get("llc", "accesses").unwrap_or_default(),
         dram_bytes: totals.sum("dram", &["reads", "writes"]).unwrap_or_default() * burst,
@@ -167,12 +167,6 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
         schedulers: named(&metrics::scheduler_cycles(&totals)),
         states: named(&metrics::warp_cycles(&totals)),
     }
-}
-
-/// The cycles in which the SM that had CTAs for longest had one, as `sm__cycles_active.max` counts them.
-fn most_active(outcome: &Outcome) -> u64 {
-    let sms = outcome.components.iter().filter(|component| component.kind == "sm");
-    sms.filter_map(|sm| counter(&sm.counters, "active_cycles")).max().unwrap_or_default()
 }
 
 fn named(counters: &[Counted]) -> Vec<(String, u64)> {
