@@ -51,7 +51,7 @@ fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
     i64::from(value < 0) << 15 | (exponent + bias) << fraction | rest
 }
 
-/// Pairs of matrices that are multiplied for each kernel.
+/// How many pairs of matrices each kernel multiplies.
 pub(super) const PAIRS: u64 = 20;
 
 /// Twice the products of matrices of small integers, through `kernel`, whose name says the types, the sizes and the layouts.
@@ -123,7 +123,7 @@ fn products_of_matrices_are_those_of_the_host_in_every_layout() {
     }
 }
 
-/// Bits of a double: half of them are adversarial, with exponents far apart, subnormal numbers, infinities and what is no number.
+/// Bits of a random double. A `hard` one is adversarial: its exponent is far from those of others, or it is subnormal, infinite or NaN.
 fn double(random: &mut Rng, hard: bool) -> u64 {
     let (sign, fraction) = (random.below(2) << 63, random.below(1 << 52));
     if !hard {

@@ -1,4 +1,4 @@
-//! Static analysis: does a kernel's timing depend on the results of its matrix products, or on clocks that it reads?
+//! Static analysis of whether the timing of a kernel depends on the results of its matrix products, or on clocks that it reads.
 //!
 //! In: the decoded instructions of a kernel. Out: the first instruction whose address, branch, guard or barrier depends on such a result, or that there is
 //! none. Then a run can skip the products without a change of its cycles, and its instructions are those of any clock.

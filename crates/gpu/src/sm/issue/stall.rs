@@ -83,8 +83,9 @@ pub(super) struct Spans {
     core_since: Cycle,
 }
 
-/// Reasons of a scheduler that issues, or whose warps are held back or fetched, and reasons of one whose warps are stalled, as sets.
+/// Sets of reasons, a bit for each. With these a scheduler issues, or its warps are throttled or wait for instructions.
 const BUSY: u32 = 1 << StallReason::Issued as u32 | 1 << StallReason::Throttled as u32 | 1 << StallReason::InstructionBufferEmpty as u32;
+/// With these its warps are stalled.
 const STALLED: u32 = !(BUSY | 1 << StallReason::NoWarps as u32);
 
 const _: () = assert!(StallReason::COUNT <= 32);

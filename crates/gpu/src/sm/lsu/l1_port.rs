@@ -15,7 +15,7 @@ use super::token::Token;
 use crate::occupancy::resident_ctas;
 
 impl Lsu {
-    /// A request of the L1 leaves, before the look-ups of a cycle; returns whether one waits for a credit.
+    /// Sends the oldest request of the L1, before the look-ups of the cycle. Returns whether a request waits for a credit.
     #[inline]
     pub(super) fn send_request<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
         let queued = self.l1.as_ref().is_some_and(|l1| l1.queued() > 0);
@@ -84,7 +84,7 @@ impl Lsu {
         }
     }
 
-    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused. Returns those that are refused.
+    /// Looks up the access at the end of the pipe of each bank, except where the L1 is known to refuse it. Returns the refused accesses by cause.
     #[inline]
     pub(super) fn look_up<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers) -> Refusals {
         let Some(l1) = &mut self.l1 else { return Refusals::default() };

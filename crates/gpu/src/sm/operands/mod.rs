@@ -265,8 +265,8 @@ impl Operands {
     }
 
     /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
-    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below. A collector that found the register before
-    /// its unit taken tries again when one of its sub-core was freed.
+    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below. A collector that found
+    /// the input register of its unit taken tries again when such a register of its sub-core becomes free.
     #[inline(always)]
     fn dispatch_all(&mut self) {
         let mut tries = self.untried;
