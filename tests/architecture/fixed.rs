@@ -29,6 +29,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/mem/src/dram/scheduler.rs", &["policy"]),
             ("crates/mem/src/llc/ahead.rs", &["map"]),
             ("crates/mem/src/llc/coalescer.rs", &["spec", "groups"]),
+            ("crates/mem/src/llc/halves.rs", &["halves"]),
             ("crates/mem/src/llc/sets.rs", &["map", "cache"]),
             ("crates/mem/src/partition/mod.rs", &["map", "warms"]),
             ("crates/mem/src/slice_port.rs", &["local"]),

@@ -35,6 +35,8 @@ pub struct Cache {
     pub port_bytes: u32,
     /// Cycles that a write takes the data port for each sector.
     pub write_cycles: u32,
+    /// Cycles that data which comes takes the data port for each sector, 0 where only the fill port takes it.
+    pub fill_cycles: u32,
     /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
     pub dirty_ratio: u32,
 }
@@ -57,6 +59,7 @@ impl Default for Cache {
             miss_queue: 0,
             port_bytes: 0,
             write_cycles: 1,
+            fill_cycles: 0,
             dirty_ratio: 100,
         }
     }

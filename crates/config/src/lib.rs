@@ -18,6 +18,7 @@ pub mod keys;
 mod kind_keys;
 mod kinds;
 pub mod layout;
+pub mod llc;
 pub mod load;
 pub mod machine;
 mod machine_error;

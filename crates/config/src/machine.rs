@@ -14,6 +14,7 @@ pub use super::cluster::Cluster;
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
 use super::dram::{DramControl, DramPage, RefreshWhen};
+pub use super::llc::{Coalescing, Halves, Prefetching};
 use super::seat::Seat;
 use super::system::System;
 use crate::MachineError;
@@ -525,6 +526,12 @@ pub struct L1 {
     pub flush_at_kernel: bool,
     /// Where loads of system scope (`.STRONG.SYS`, volatile) look.
     pub system_loads: SystemLoads,
+    /// Core cycles from the look-up of the tags to the data of a load that hits.
+    pub data_latency: u32,
+    /// Sectors that are filled in a core cycle.
+    pub fills: u32,
+    /// Sectors that came for loads and are returned to these in a core cycle; hits are not among them.
+    pub answers: u32,
     /// What is fetched before a load asks for it.
     pub prefetch: Prefetch,
     /// How many lines or strides ahead.
@@ -638,6 +645,8 @@ pub struct Mem {
     pub llc: Cache,
     /// How reads of several SMs become one before it.
     pub coalescing: Coalescing,
+    /// The halves of the LLC.
+    pub halves: Halves,
     /// What it fetches before a read asks for it.
     pub prefetch: Prefetching,
     /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
@@ -660,30 +669,6 @@ impl Mem {
     pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
         self.dram.device(&self.map, clock)
     }
-}
-
-/// The coalescer of reads in front of an LLC slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Coalescing {
-    /// Requesters that share a read at most; 1 where there is no coalescer.
-    pub requesters: u32,
-    /// Neighbouring SMs, in the order of dispatch, whose reads can be one.
-    pub sms: u32,
-    /// Reads that others may join at the same time.
-    pub reads: u32,
-    /// Cycles (LLC clock) from the coalescer to the slice, after those of [`Mem::rop_latency`].
-    pub latency: u64,
-}
-
-/// Prefetching into an LLC slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prefetching {
-    /// What is fetched.
-    pub policy: Prefetch,
-    /// How many lines, strides or misses ahead of a read.
-    pub distance: u32,
-    /// How many sectors for one read.
-    pub degree: u32,
 }
 
 /// Queue capacities of a memory partition, in packets.

@@ -37,9 +37,11 @@ named! {
 impl Class {
     /// The class of a launch.
     pub(super) fn of(row: &Cold) -> Self {
-        if row.active < LONG {
-            return Self::Short;
-        }
+        if row.active < LONG { Self::Short } else { Self::of_long(row) }
+    }
+
+    /// The class of a launch that does what this one does for long enough.
+    pub(super) fn of_long(row: &Cold) -> Self {
         match row.program.strip_prefix(TRITON) {
             Some(name) if name.starts_with("matmul") => return Self::Gemm,
             Some(name) if name.starts_with("flash") => return Self::Attention,

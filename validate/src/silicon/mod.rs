@@ -146,8 +146,8 @@ fn compare<'a>(
             let Some((_, ours)) = taken.sequence.get(measured.launch as usize) else { continue };
             let active = measured.elapsed.saturating_sub(overhead);
             let same = rows.cold.iter().filter(own).find(|row| row.kernel == measured.kernel);
-            let class = same.map_or(Class::Latency, Class::of);
-            let class = if active < LONG { Class::Short } else { class };
+            // Another launch of the kernel, with counters, may be a short one.
+            let class = if active < LONG { Class::Short } else { same.map_or(Class::Latency, Class::of_long) };
             sequence.push(InSequence { measured, class, cycles: (active, *ours) });
         }
     }

@@ -67,6 +67,7 @@ fn a_launch_is_of_the_class_of_what_it_uses_most() {
     assert_eq!(Class::of(&row), Class::Llc);
     row.active = LONG - 1;
     assert_eq!(Class::of(&row), Class::Short);
+    assert_ne!(Class::of_long(&row), Class::Short, "a longer launch of the same kernel is none");
 }
 
 #[test]

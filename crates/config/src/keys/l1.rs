@@ -106,6 +106,30 @@ pub(super) const KEYS: &[Key] = &[
         .l1
         .system_loads)
     .default("\"cached\""),
+    key!(
+        "gpu.sm.l1.data_latency",
+        Kind::Cycles("core", 0, 4096),
+        "From the look-up of the tags, after which a miss leaves, to the data of a load that hits.",
+        |m| m.gpu.sm.l1.data_latency
+    )
+    .default("0")
+    .quiet(),
+    key!(
+        "gpu.sm.l1.fills",
+        Kind::Count(1, 8),
+        "Sectors that the L1 fills in a core cycle, of the replies that `gpu.sm.lsu.replies` lets in.",
+        |m| m.gpu.sm.l1.fills
+    )
+    .default("1")
+    .quiet(),
+    key!(
+        "gpu.sm.l1.answers",
+        Kind::Count(1, 8),
+        "Sectors that loads waited for and that the L1 returns in a core cycle; sectors that hit are not among them.",
+        |m| m.gpu.sm.l1.answers
+    )
+    .default("1")
+    .quiet(),
     key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
         .default("\"none\""),
     key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a load is prefetched.", |m| m

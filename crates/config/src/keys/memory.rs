@@ -77,6 +77,20 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.mem.coalescing.latency
     )
     .default("0"),
+    key!(
+        "mem.halves.latency",
+        Kind::Cycles("llc", 0, 4096),
+        "That what SMs at the other half of the LLC read from a slice takes longer, the first time; then that half has a copy. 0 where the LLC is one.",
+        |m| m.mem.halves.latency
+    )
+    .default("0"),
+    key!(
+        "mem.halves.copies",
+        Kind::Count(16, 65536),
+        "Lines of a slice of which the other half has copies, at most.",
+        |m| m.mem.halves.copies
+    )
+    .default("1024"),
     key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
         .option("-gpgpu_dram_partition_queues, 1st"),
     key!("mem.queues.to_dram", Kind::Count(1, 16384), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)
@@ -98,6 +112,13 @@ pub(super) const KEYS: &[Key] = &[
         .llc
         .write_cycles)
     .default("1"),
+    key!(
+        "mem.llc.fill_cycles",
+        Kind::Count(0, 64),
+        "Cycles that data from DRAM takes the data port of a slice for each sector, beside the fill port; 0 where the two ports are independent.",
+        |m| m.mem.llc.fill_cycles
+    )
+    .default("0"),
     key!(
         "mem.llc.dirty_ratio",
         Kind::Percent,

@@ -357,6 +357,10 @@ impl DataCache {
         }
         self.mshr.mark_ready(at);
         self.fill_port_free = now.after(u64::from(self.fill_cycles));
+        if self.spec.fill_cycles > 0 {
+            let cycles = self.spec.fill_cycles * sectors.count();
+            self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
+        }
     }
 
     /// The key of the MSHRs: sector number, or line number of a line cache.

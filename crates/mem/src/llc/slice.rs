@@ -13,6 +13,7 @@ use warpshard_stats::PerKernel;
 
 use super::ahead::{Ahead, Sent};
 use super::from_dram::FromDram;
+use super::halves::OtherHalf;
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
 use crate::cache::{
@@ -78,6 +79,8 @@ pub struct Slice {
     kernels: PerKernel<LlcKernelCounters>,
     /// What it fetches in advance, where it does.
     ahead: Option<Box<Ahead>>,
+    /// The half of the LLC to which it does not belong, where there are two.
+    pub(super) other: Option<Box<OtherHalf>>,
 }
 
 impl Slice {
@@ -104,7 +107,14 @@ impl Slice {
             applications: Box::default(),
             kernels: PerKernel::new(0),
             ahead: None,
+            other: None,
         }
+    }
+
+    /// The same as a part of one of two halves.
+    #[must_use]
+    pub fn beside(self, other: Option<Box<OtherHalf>>) -> Self {
+        Self { other, ..self }
     }
 
     /// The same with a prefetcher; `map` tells which addresses belong to the slice.
@@ -286,12 +296,21 @@ impl Slice {
     /// One cycle.
     #[inline]
     pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
+        if let Some(other) = &mut self.other
+            && !self.out.is_full()
+            && let Some(number) = other.arrived(now)
+        {
+            self.out.push(number);
+        }
         if self.cache.has_ready()
             && !self.out.is_full()
             && let Some(waiter) = self.cache.next_ready()
         {
             if let Waiter::Request(number) = waiter {
-                self.out.push(number);
+                let packet = self.pending.get(number);
+                if !self.other.as_mut().is_some_and(|other| other.takes(number, packet, packet.addr, packet.sectors, now)) {
+                    self.out.push(number);
+                }
             }
             self.stuck = None;
         }
@@ -356,6 +375,11 @@ impl Slice {
         if let Some(ahead) = &self.ahead {
             next = next.min(ahead.prefetcher.next_at());
         }
+        if let Some(other) = &self.other
+            && !self.out.is_full()
+        {
+            next = next.min(other.next_at());
+        }
         next.max(from)
     }
 
@@ -419,7 +443,11 @@ impl Slice {
                 }
                 return false;
             }
-            Answer::Now => self.out.push(access.token),
+            Answer::Now => {
+                if !self.other.as_mut().is_some_and(|other| other.takes(access.token, packet, addr, sectors, now)) {
+                    self.out.push(access.token);
+                }
+            }
             Answer::AtFill | Answer::FromBelow => {}
         }
         // Fetched and written sectors of the requests that it sent down.

@@ -26,7 +26,8 @@ impl Slice {
                 self.since
             ));
         }
-        let for_data = self.pending.len() - self.out.len();
+        let crossing = self.other.as_ref().map_or(0, |other| other.len());
+        let for_data = self.pending.len() - self.out.len() - crossing;
         if for_data > 0 {
             lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
         }

@@ -27,7 +27,7 @@ use super::cache::Prefetcher;
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
 use super::dram_arbiter::{DramArbiter, Places};
-use super::llc::{Coalescer, LlcKernelCounters, Sets, Slice};
+use super::llc::{Coalescer, LlcKernelCounters, OtherHalf, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
 use super::slices::Slices;
@@ -74,6 +74,11 @@ fn groups(machine: &Machine) -> Arc<[u16]> {
         groups[sm] = (place / machine.mem.coalescing.sms.max(1) as usize) as u16;
     }
     groups.into()
+}
+
+/// The half of the LLC at which each SM lies. Which GPCs lie at which is not public: here, SMs that share reads lie together.
+fn halves(groups: &[u16]) -> Arc<[u8]> {
+    groups.iter().map(|group| (group & 1) as u8).collect()
 }
 
 /// LLC cycles over which the times of use of lines that are left are spread.
@@ -129,8 +134,9 @@ impl Partition {
         };
         let arrival = arrival_capacity(machine);
         let groups = groups(machine);
+        let halves = halves(&groups);
         let side = |i: u32| {
-            let slice = slice(i);
+            let slice = slice(i).beside(OtherHalf::new(&mem.halves, &halves, i as u8 & 1));
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
             SlicePort::new(slice, Coalescer::new(mem.coalescing, &groups), CreditSender::new(machine.noc.input_queue), returns)
         };

@@ -72,6 +72,9 @@ pub(super) struct L1 {
     latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
+    /// Sectors that are filled in a cycle, and the cycle in which one was filled last with the number of those filled in it.
+    fills: u32,
+    filled: (Cycle, u32),
     pub(super) prefetcher: Option<Box<Prefetcher>>,
 }
 
@@ -92,6 +95,8 @@ impl L1 {
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
+            fills: spec.fills.max(1),
+            filled: (Cycle(0), 0),
             prefetcher: Prefetcher::new(spec.prefetch, &site, own).map(Box::new),
         }
     }
@@ -288,12 +293,21 @@ impl L1 {
         }
     }
 
+    /// Whether the fill port, which took a sector in this cycle, takes another.
+    #[inline]
+    fn fills_more(&self, now: Cycle) -> bool {
+        self.filled.0 == now && self.filled.1 < self.fills
+    }
+
     /// Takes the data of the fetch of an MSHR; `false` when the fill port is busy.
     // Called from one place, for every access.
     #[inline(always)]
     pub(super) fn fill(&mut self, entry: u16, reply: &Reply, now: Cycle) -> bool {
-        if !self.cache.fill_port_free(now) {
+        if !self.cache.fill_port_free(now) && !self.fills_more(now) {
             return false;
+        }
+        if self.fills > 1 {
+            self.filled = if self.filled.0 == now { (now, self.filled.1 + 1) } else { (now, 1) };
         }
         self.tags_changed(reply.addr.line(), reply.sectors);
         if self.line_cache {

@@ -112,16 +112,32 @@ impl Lsu {
         }
     }
 
+    /// Loads whose sectors came, beside the one that was chosen: the L1 returns a part of a line at once.
+    pub(super) fn answer_more(&mut self, core: &mut Core) {
+        for _ in 1..self.answers {
+            if let Some(load) = self.take_ready(core) {
+                self.loads.answer(load, 1, core);
+            }
+        }
+    }
+
     #[inline]
     fn answer_from_l1(&mut self, core: &mut Core) {
+        self.answer = self.take_ready(core).map(|load| Answer::Parts { load, parts: 1 });
+    }
+
+    /// Takes what waited longest for data that came to the L1; returns it if it is a load.
+    #[inline]
+    fn take_ready(&mut self, core: &mut Core) -> Option<u16> {
         match self.l1.as_mut().and_then(|l1| l1.next_ready()) {
-            Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
+            Some(Requester::Load { load }) => return Some(load),
             Some(Requester::Store { warp, generation, .. }) => {
                 core.stores_leave(usize::from(warp), generation, 1);
                 core.stores_done(usize::from(warp), generation, 1);
             }
             Some(Requester::Prefetch { .. }) | None => {}
         }
+        None
     }
 
     /// Takes the further replies of a cycle, as long as what they go to is free.

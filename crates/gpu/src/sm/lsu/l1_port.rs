@@ -92,7 +92,7 @@ impl Lsu {
         l1.move_up_to(core.now);
         let mut ahead = u64::MAX;
         while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
-            take_served(&served, l1, &mut self.loads, core, observers);
+            take_served::<FULL>(&served, l1, &mut self.loads, core, observers);
         }
         if FULL && l1.prefetcher.is_some() {
             l1.prefetch_ahead(core.now);
@@ -148,7 +148,7 @@ impl Lsu {
 /// Counts an access that the L1 took, and answers what it answers at once.
 // Called from one place, for every access.
 #[inline(always)]
-fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
+fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
     let Served { addr, kernel, sectors, write, outcome: Outcome { status, answer }, before, .. } = *served;
     if let Some(before) = before {
         observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(served.requester(), loads), write, status }, core);
@@ -166,6 +166,7 @@ fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, obs
     }
     if answer == Answer::Now {
         match served.requester() {
+            Requester::Load { load } if FULL => loads.hit(load, core),
             Requester::Load { load } => loads.answer(load, 1, core),
             Requester::Store { warp, generation, .. } => {
                 core.stores_leave(usize::from(warp), generation, sectors.count());

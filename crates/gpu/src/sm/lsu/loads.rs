@@ -53,12 +53,24 @@ pub(super) struct Loads {
     return_bytes: u32,
     /// By scheduler: loads whose values are on their way to its registers, each with the cycle in which it is there, in ascending order.
     returning: Box<[VecDeque<(Cycle, u16)>]>,
+    /// Cycles from the tags of the L1 to the data of a hit, and loads whose last part hit, each with the cycle in which its data is there.
+    data_latency: u64,
+    hits: VecDeque<(Cycle, u16)>,
 }
 
 impl Loads {
-    pub(super) fn new(return_bytes: u32, schedulers: u32) -> Self {
+    pub(super) fn new(return_bytes: u32, schedulers: u32, data_latency: u32) -> Self {
         let returning = vec![VecDeque::new(); if return_bytes == 0 { 0 } else { schedulers as usize }].into();
-        Self { slots: Vec::with_capacity(64), free: Vec::with_capacity(64), since: Cycle(0), overlapped: false, return_bytes, returning }
+        Self {
+            slots: Vec::with_capacity(64),
+            free: Vec::with_capacity(64),
+            since: Cycle(0),
+            overlapped: false,
+            return_bytes,
+            returning,
+            data_latency: u64::from(data_latency),
+            hits: VecDeque::new(),
+        }
     }
 
     /// Cycles that a value of `width` bytes per lane takes to the registers.
@@ -102,7 +114,7 @@ impl Loads {
 
     /// The loads of `warps` that are under way, in no particular order.
     pub(super) fn of_warps(&self, warps: u64) -> impl Iterator<Item = &Load> {
-        let returning = self.returning.iter().flatten().map(|(_, slot)| self.get(*slot));
+        let returning = self.returning.iter().flatten().chain(&self.hits).map(|(_, slot)| self.get(*slot));
         self.slots.iter().filter(|load| load.pending > 0).chain(returning).filter(move |load| is_in(warps, load.warp))
     }
 
@@ -120,20 +132,43 @@ impl Loads {
         debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", core.id);
         load.pending -= count;
         if load.pending == 0 {
-            match load.transfer {
-                0 => self.end(slot, core),
-                cycles => {
-                    let path = usize::from(load.warp) % self.returning.len();
-                    let free = self.returning[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
-                    self.returning[path].push_back((free.after(u64::from(cycles)), slot));
-                }
+            self.complete(slot, core);
+        }
+    }
+
+    /// A part of a load hit in the L1; after the last its value goes to its register when the data is there.
+    #[inline]
+    pub(super) fn hit(&mut self, slot: u16, core: &mut Core) {
+        if self.data_latency == 0 {
+            return self.answer(slot, 1, core);
+        }
+        let load = &mut self.slots[usize::from(slot)];
+        load.pending -= 1;
+        if load.pending == 0 {
+            self.hits.push_back((core.now.after(self.data_latency), slot));
+        }
+    }
+
+    /// All parts of a load are there: its value goes to its register.
+    #[inline]
+    fn complete(&mut self, slot: u16, core: &mut Core) {
+        let Load { warp, transfer, .. } = *self.get(slot);
+        match transfer {
+            0 => self.end(slot, core),
+            cycles => {
+                let path = usize::from(warp) % self.returning.len();
+                let free = self.returning[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
+                self.returning[path].push_back((free.after(u64::from(cycles)), slot));
             }
         }
     }
 
-    /// Ends the loads whose values are in the registers now.
+    /// Ends the loads whose values are in the registers now, and sends on those whose data the L1 has now.
     #[inline]
     pub(super) fn end_returned(&mut self, core: &mut Core) {
+        while let Some((_, slot)) = self.hits.pop_front_if(|(at, _)| *at <= core.now) {
+            self.complete(slot, core);
+        }
         for path in 0..self.returning.len() {
             while let Some((_, slot)) = self.returning[path].pop_front_if(|(at, _)| *at <= core.now) {
                 self.end(slot, core);
@@ -141,10 +176,10 @@ impl Loads {
         }
     }
 
-    /// The cycle in which the next value is in the registers.
+    /// The cycle in which the next value is in the registers, or its data there.
     #[inline]
     pub(super) fn next_returned(&self) -> Cycle {
-        self.returning.iter().filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
+        self.returning.iter().chain([&self.hits]).filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
     }
 
     /// The value of a load is in its register.

@@ -151,8 +151,10 @@ pub(super) struct Lsu {
     ccache: Option<Box<SimpleTags>>,
     /// Replies that are taken in a cycle.
     replies: u32,
+    /// Sectors that the L1 returns in a cycle to loads that waited for them.
+    answers: u32,
     /// The machine has none of what few machines have: a texture cache, contexts as traffic, barriers and bulk copies, stores that wait, a
-    /// prefetcher of the L1, a limited way to the registers, several replies in a cycle.
+    /// prefetcher of the L1, a limited way to the registers, several replies or answers in a cycle, hits that take longer than the tags.
     plain: bool,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,
@@ -172,7 +174,7 @@ impl Lsu {
         let traffic = machine.gpu.dispatch.switch == Switch::Traffic;
         let words = spec.style == CoreStyle::ControlWords;
         let with_l1 = spec.lsu.combined_stores > 0 || l1.as_ref().is_some_and(|l1| l1.prefetcher.is_some());
-        let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1;
+        let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1 || spec.l1.answers > 1 || spec.l1.data_latency > 0;
         Self {
             net: Net::new(machine, ports, queue),
             slices: NearSlices::new(machine.mem.map.of_gpu()),
@@ -188,11 +190,12 @@ impl Lsu {
             bypassed: None,
             flights: Flights::new(spec.lsu.merged_loads),
             stores: StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait),
-            loads: Loads::new(spec.lsu.return_bytes, spec.schedulers),
+            loads: Loads::new(spec.lsu.return_bytes, spec.schedulers, spec.l1.data_latency),
             l1,
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             replies: spec.lsu.replies.max(1),
+            answers: spec.l1.answers.max(1),
             plain: !(spec.texture.is_some() || traffic || words || with_l1 || on_return),
             contexts: traffic.then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
             beside: words.then(|| Box::new(Beside::new(&spec.control, machine.gpu.cluster.in_flight))),
@@ -331,6 +334,9 @@ impl Lsu {
             self.loads.end_returned(core);
         }
         self.write_answer(core, operands);
+        if FULL && self.answers > 1 {
+            self.answer_more(core);
+        }
         if self.answer.is_none() {
             self.choose_answer(core);
         }

@@ -133,3 +133,17 @@ fn a_write_takes_the_data_port_for_its_cycles_whether_it_hits_or_not() {
     assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 20), Status::Hit);
     assert_eq!(cache.data_port_free_at(), Cycle(21));
 }
+
+#[test]
+fn data_that_comes_takes_the_data_port_for_its_cycles() {
+    let mut cache = DataCache::new(&Cache { fill_cycles: 2, ..tiny(llc()) }, 2, 0);
+    status(&mut cache, AccessKind::Read, 0x40, 0);
+    cache.pop_down();
+    fill(&mut cache, 0x40, 10);
+    assert_eq!((cache.data_port_free_at(), cache.fill_port_free_at()), (Cycle(12), Cycle(11)));
+    let mut apart = DataCache::new(&tiny(llc()), 2, 0);
+    status(&mut apart, AccessKind::Read, 0x40, 0);
+    apart.pop_down();
+    fill(&mut apart, 0x40, 10);
+    assert!(apart.data_port_free(Cycle(10)), "the fill port alone");
+}
