@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warpshard_config::machine::CoreStyle;
+use warpshard_config::machine::{CoreStyle, Sm};
 use warpshard_config::{Loaded, Override};
 use warpshard_lab::Lab;
 use warpshard_lab::error::TaskError;
@@ -45,10 +45,12 @@ const fn rule(key: &'static str, from: &'static str, how: How) -> Rule {
 }
 
 impl Rule {
-    /// Whether a core reads the key: the timing of units belongs to cores with a scoreboard, that of pipes to cores with control words.
-    fn is_of(&self, style: CoreStyle) -> bool {
-        let words = style == CoreStyle::ControlWords;
-        !self.key.starts_with(if words { "gpu.sm.timing." } else { "gpu.sm.control." })
+    /// Whether a core has what the key sets: the timing of units belongs to cores with a scoreboard, that of pipes to cores with control words;
+    /// a hit in the L1 takes the tags' time or, after that, the data's.
+    fn is_of(&self, core: &Sm) -> bool {
+        let words = core.style == CoreStyle::ControlWords;
+        let others = if core.l1.data_latency > 0 { "gpu.sm.l1.latency" } else { "gpu.sm.l1.data_latency" };
+        !self.key.starts_with(if words { "gpu.sm.timing." } else { "gpu.sm.control." }) && self.key != others
     }
 }
 
@@ -89,6 +91,7 @@ const RULES: &[Rule] = &[
     rule("gpu.sm.control.fence_system", "barriers.fence_2", How::Latency),
     rule("gpu.sm.shared.latency", "chase_shared.1", How::Latency),
     rule("gpu.sm.l1.latency", "chase_ca.4", How::Latency),
+    rule("gpu.sm.l1.data_latency", "chase_ca.4", How::Latency),
     rule("mem.rop_latency", "chase_cg.0.25", How::Latency),
     rule("mem.dram_latency", "chase_cg.64", How::Latency),
 ];
@@ -130,8 +133,8 @@ pub fn calibrate(
 ) -> Result<Calibrated, TaskError> {
     let (rows, _) = rows::all()?;
     let mut maker = Maker { catalogue, base, settings: overrides.to_vec(), derived: BTreeMap::new(), report: Vec::new(), lab };
-    let style = maker.load()?.machine.gpu.sm.style;
-    for rule in RULES.iter().filter(|rule| rule.is_of(style)) {
+    let core = maker.load()?.machine.gpu.sm;
+    for rule in RULES.iter().filter(|rule| rule.is_of(&core)) {
         maker.apply(rule, measurements, &rows)?;
     }
     let toml = maker.file(measurements, overrides)?;

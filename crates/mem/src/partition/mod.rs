@@ -136,7 +136,9 @@ impl Partition {
         let groups = groups(machine);
         let halves = halves(&groups);
         let side = |i: u32| {
-            let slice = slice(i).beside(OtherHalf::new(&mem.halves, &halves, i as u8 & 1));
+            let slice = slice(i);
+            let other = OtherHalf::new(&mem.halves, &halves, slice.id().0 as u8 & 1);
+            let slice = slice.beside(other);
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
             SlicePort::new(slice, Coalescer::new(mem.coalescing, &groups), CreditSender::new(machine.noc.input_queue), returns)
         };
