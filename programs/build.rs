@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// How hard the compressor tries: what its command line takes where nothing is given.
+/// Compression preset: the default of `xz`.
 const LEVEL: u32 = 6;
 
 fn main() {

@@ -31,7 +31,7 @@ fn a_miss_leaves_the_l1_before_the_data_of_a_hit_would_come() {
     let [hits, hits_late] = [&[][..], &late].map(|set| cycles("micro/l1_lat", &ring, set));
     assert!(hits.abs_diff(hits_late) < 200, "{hits} and {hits_late} cycles of 2,051 hits, one after the other");
     let [misses, misses_late] = [&[][..], &late].map(|set| cycles("polybench/gemm", &[], set));
-    // 64 misses after each other, and as many sectors of another array that come every eighth time.
+    // 64 dependent misses in `b`; every eighth round also misses in `a`.
     assert!(misses + 64 * 12 < misses_late, "{misses} and {misses_late} cycles of 64 rounds");
 }
 

@@ -5,7 +5,7 @@ use super::choices::Prefetch;
 /// The coalescer of reads in front of an LLC slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Requesters that share a read at most; 1 where there is no coalescer.
+    /// Maximum number of requesters that share a read; 1 where there is no coalescer.
     pub requesters: u32,
     /// Neighbouring SMs, in the order of dispatch, whose reads can be one.
     pub sms: u32,

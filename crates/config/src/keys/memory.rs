@@ -80,7 +80,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "mem.halves.latency",
         Kind::Cycles("llc", 0, 4096),
-        "That what SMs at the other half of the LLC read from a slice takes longer, the first time; then that half has a copy. 0 where the LLC is one.",
+        "Additional latency of the first read of a sector by an SM of the other half of the LLC; after that, the half has a copy. 0 for an undivided LLC.",
         |m| m.mem.halves.latency
     )
     .default("0"),

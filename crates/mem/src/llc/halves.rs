@@ -27,7 +27,7 @@ struct Copies {
 /// The other half of the LLC.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct OtherHalf {
-    /// LLC cycles that an answer takes to it.
+    /// Additional latency of an answer that crosses to the other half, in LLC cycles.
     latency: u64,
     /// The half of each SM, and that of the slice.
     #[state(fixed)]
@@ -63,7 +63,7 @@ impl OtherHalf {
         crosses
     }
 
-    /// Whether the sectors are on this side only and their reader is on the other, which then has copies.
+    /// Whether the reader is in the other half and that half has no copy yet. Records the copy that it gets.
     fn crosses(&mut self, packet: &MemPacket, addr: Addr, sectors: SectorMask) -> bool {
         let line = addr.line();
         let set = (line.0 / LINE_BYTES).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

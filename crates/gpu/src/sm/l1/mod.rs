@@ -72,7 +72,7 @@ pub(super) struct L1 {
     latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
-    /// Sectors that are filled in a cycle, and the cycle in which one was filled last with the number of those filled in it.
+    /// Fill bandwidth in sectors per cycle; the cycle of the last fill, and the number of fills in it.
     fills: u32,
     filled: (Cycle, u32),
     pub(super) prefetcher: Option<Box<Prefetcher>>,
