@@ -501,7 +501,7 @@ pub struct Lsu {
     pub return_bytes: u32,
     /// Sectors under way for loads past the L1 for which another load of the same sector waits; 0 for none.
     pub merged_loads: u32,
-    /// Sectors of stores that wait for further stores of their warp to the same sector; 0 for none.
+    /// Lines of which parts of sectors that stores wrote wait for the rest; 0 for none.
     pub combined_stores: u32,
     /// How long they wait, in core cycles.
     pub combine_wait: u32,

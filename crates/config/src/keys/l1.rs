@@ -70,11 +70,11 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.combined_stores",
         Kind::Count(0, 1024),
-        "Sectors of stores, which the L1 holds, that wait for further stores of their warp to the same sector before they go on; 0 for none.",
+        "Lines of which parts of sectors that stores wrote wait behind the L1 for stores to the rest; a whole sector does not wait; 0 for none.",
         |m| m.gpu.sm.lsu.combined_stores
     )
     .default("0"),
-    key!("gpu.sm.lsu.combine_wait", Kind::Cycles("core", 1, 4096), "How long such a sector waits, unless others need its place.", |m| m
+    key!("gpu.sm.lsu.combine_wait", Kind::Cycles("core", 1, 4096), "How long such a line waits, unless another needs its place.", |m| m
         .gpu
         .sm
         .lsu

@@ -33,8 +33,8 @@ pub(super) struct MemoryQueue {
     reading: Option<Queued>,
     /// The address unit takes nothing before.
     free_at: u64,
-    /// On the way to the load/store unit, with the cycle in which they are there.
-    offered: VecDeque<(u64, u8)>,
+    /// On the way to the load/store unit, with the cycle in which they are there, and their warps.
+    offered: VecDeque<(u64, u8, u8)>,
 }
 
 /// Whether the load/store unit's register takes an instruction.
@@ -67,7 +67,7 @@ impl MemoryQueue {
         }
         let Queued { slot, warp, counter, .. } = *inst;
         self.reading = None;
-        self.offered.push_back((now + u64::from(spec.address_latency), slot));
+        self.offered.push_back((now + u64::from(spec.address_latency), slot, warp));
         let at = usize::from(warp);
         if let Some(counter) = counter {
             // One more of the warp is under way until the counter has fallen.
@@ -82,14 +82,19 @@ impl MemoryQueue {
         all.filter(|inst| warps >> inst.warp & 1 != 0).for_each(|inst| inst.counter = None);
     }
 
-    /// Takes the first that has come to the load/store unit.
-    pub(super) fn take_ready(&mut self, now: u64) -> Option<u8> {
-        self.offered.pop_front_if(|(at, _)| *at <= now).map(|(_, slot)| slot)
+    /// The warp of the first that has come to the load/store unit.
+    pub(super) fn ready_warp(&self, now: u64) -> Option<u8> {
+        self.offered.front().filter(|(at, ..)| *at <= now).map(|(.., warp)| *warp)
+    }
+
+    /// Takes the first that is on the way to the load/store unit.
+    pub(super) fn take(&mut self) -> Option<u8> {
+        self.offered.pop_front().map(|(_, slot, _)| slot)
     }
 
     /// The first cycle in which something moves, where the load/store unit accepts from cycle `accepts` on.
     pub(super) fn next_event(&self, accepts: u64) -> u64 {
-        let offered = self.offered.front().map_or(u64::MAX, |(at, _)| (*at).max(accepts));
+        let offered = self.offered.front().map_or(u64::MAX, |(at, ..)| (*at).max(accepts));
         let waiting = self.waiting.front().map_or(u64::MAX, |inst| inst.enters.max(self.free_at));
         if self.reading.is_some() { 0 } else { offered.min(waiting) }
     }

@@ -101,8 +101,8 @@ pub(super) struct ControlCore {
     products: GroupProducts,
     /// The load/store unit takes no instruction before.
     accepts_at: u64,
-    /// The sub-core that offers first.
-    turn: u8,
+    /// The sub-core and the warp whose instruction the load/store unit took last.
+    served: (u8, u8),
     /// When the barrier unit has seen the last warp.
     barrier_at: u64,
     /// Warps whose fence reaches beyond the CTA.
@@ -135,7 +135,7 @@ impl ControlCore {
             behind: Behind::new(&spec.control),
             products: GroupProducts::new(spec.control.products),
             accepts_at: 0,
-            turn: 0,
+            served: (0, 0),
             barrier_at: 0,
             far_fences: 0,
             next: 0,
@@ -278,19 +278,22 @@ impl ControlCore {
         if now < self.accepts_at || !memory::is_free(operands) {
             return;
         }
+        // The load/store unit stays with a warp while that has instructions for it; else the sub-cores take turns.
         let count = self.subs.len();
-        for step in 0..count {
-            let at = (usize::from(self.turn) + step) % count;
-            let memory = &mut self.subs[at].memory;
-            let Some(slot) = memory.take_ready(now) else { continue };
-            operands.ready.put(super::kinds::UnitKind::Mem, at, slot);
-            if memory.held() + 1 == places {
-                self.subs[at].looks_at = now;
-            }
-            self.accepts_at = now + u64::from(self.spec.accept_interval);
-            self.turn = ((at + 1) % count) as u8;
-            return;
+        let ready = |at: usize| self.subs[at].memory.ready_warp(now);
+        let (last, warp) = self.served;
+        let stays = (ready(usize::from(last)) == Some(warp)).then_some(usize::from(last));
+        let others = || (1..=count).map(|step| (usize::from(last) + step) % count).find(|at| ready(*at).is_some());
+        let Some(at) = stays.or_else(others) else { return };
+        let Some(warp) = ready(at) else { return };
+        let memory = &mut self.subs[at].memory;
+        let Some(slot) = memory.take() else { return };
+        operands.ready.put(super::kinds::UnitKind::Mem, at, slot);
+        if memory.held() + 1 == places {
+            self.subs[at].looks_at = now;
         }
+        self.accepts_at = now + u64::from(self.spec.accept_interval);
+        self.served = (at as u8, warp);
     }
 
     /// The queues, for reports of a standstill.

@@ -78,7 +78,7 @@ impl Lsu {
         let can_send = self.net.can_send();
         let mut l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send));
         if FULL {
-            let stores = if can_send { self.stores.due(now) } else { Cycle::NEVER };
+            let stores = self.stores.as_ref().filter(|_| can_send).map_or(Cycle::NEVER, |stores| stores.due(now));
             let prefetch = self.l1.as_ref().filter(|l1| l1.prefetcher.is_some()).map_or(Cycle::NEVER, |l1| l1.next_prefetch().max(now));
             l1 = l1.min(stores).min(prefetch);
         }

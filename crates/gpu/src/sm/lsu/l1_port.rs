@@ -1,6 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use warpshard_mem::cache::{Answer, Down, DownKind, Lookup, Outcome, Status};
+use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
 
@@ -11,6 +11,7 @@ use super::super::net::Reply;
 use super::super::observers::Observers;
 use super::Lsu;
 use super::loads::Loads;
+use super::store_buffer::Fate;
 use super::token::Token;
 use crate::occupancy::resident_ctas;
 
@@ -19,10 +20,8 @@ impl Lsu {
     #[inline]
     pub(super) fn send_request<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
         let queued = self.l1.as_ref().is_some_and(|l1| l1.queued() > 0);
-        if FULL && !self.stores.is_absent() {
-            self.send_waiting_store(core, out);
-        }
-        if queued & self.net.can_send() {
+        let room = !FULL || self.send_waiting_store(core, out);
+        if queued & room & self.net.can_send() {
             self.send_down::<FULL>(core, observers, out);
             return false;
         }
@@ -36,7 +35,7 @@ impl Lsu {
         let requester = Requester::decode(down.token);
         if FULL && let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
             core.stores_leave(usize::from(warp), generation, down.sectors.count());
-            if !self.stores.is_absent() {
+            if self.stores.is_some() {
                 self.let_store_wait(down, core, out);
                 return;
             }
@@ -56,32 +55,39 @@ impl Lsu {
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
     }
 
-    /// A write joins one to the same sector that waits, or waits itself where the L1 has the sector, or leaves. There is room: a full buffer let
-    /// its oldest sector go before.
+    /// Part of a sector waits for the rest in the buffer of stores, which is free; a whole sector leaves.
     #[inline(never)]
     fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
-        let requester = Requester::decode(down.token);
-        let Requester::Store { warp, generation, kernel } = requester else {
-            unreachable!("{}, {}: a write of {requester:?}", core.id, core.now)
-        };
-        if self.stores.join(&down) {
-            core.stores_done(usize::from(warp), generation, down.sectors.count());
-        } else if self.l1.as_ref().is_some_and(|l1| l1.probe(down.addr, down.sectors, false).lookup == Lookup::Hit) {
-            self.stores.keep(down, core.now);
-        } else {
-            self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
+        let Some(stores) = &mut self.stores else { return };
+        let fate = if down.sectors.count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
+        if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation, .. }) = (fate, Requester::decode(down.token)) {
+            core.stores_done(usize::from(warp), generation, 1);
+        }
+        if let Fate::Leaves(down) | Fate::Completed(down) = fate {
+            self.send_store(down, core, out);
         }
     }
 
-    /// Sends the oldest write that waited for others, if it is due and there is a credit.
-    #[inline(never)]
-    fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) {
+    /// Sends a sector that has to leave the buffer of stores, if there is a credit. Returns whether the buffer, if there is one, takes another.
+    #[inline]
+    fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
+        let Some(stores) = &mut self.stores else { return true };
         if self.net.can_send()
-            && let Some(down) = self.stores.pop(core.now)
-            && let requester @ Requester::Store { kernel, .. } = Requester::decode(down.token)
+            && let Some(down) = stores.pop(core.now)
         {
-            self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
+            let free = stores.is_free();
+            self.send_store(down, core, out);
+            return free;
         }
+        stores.is_free()
+    }
+
+    /// Sends a sector that stores wrote.
+    #[inline(never)]
+    fn send_store(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
+        let requester = Requester::decode(down.token);
+        let Requester::Store { kernel, .. } = requester else { unreachable!("{}, {}: a write of {requester:?}", core.id, core.now) };
+        self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
     }
 
     /// Looks up the access at the end of the pipe of each bank, except where the L1 is known to refuse it. Returns the refused accesses by cause.

@@ -10,12 +10,13 @@ mod beside;
 mod blocked;
 mod contexts;
 mod entry;
+mod flights;
 mod l1_port;
 mod loads;
 mod local;
-mod merge;
 mod shared;
 mod squash;
+mod store_buffer;
 mod token;
 mod work;
 
@@ -41,8 +42,9 @@ use super::writeback::Wheel;
 use beside::Beside;
 use blocked::Waits;
 use contexts::{Contexts, Part};
+use flights::Flights;
 use loads::Loads;
-use merge::{Flights, StoreBuffer};
+use store_buffer::StoreBuffer;
 use token::Token;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -144,7 +146,7 @@ pub(super) struct Lsu {
     shared_latency: u64,
     bypassed: Option<Bypassed>,
     flights: Flights,
-    stores: StoreBuffer,
+    stores: Option<Box<StoreBuffer>>,
     loads: Loads,
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
@@ -189,7 +191,7 @@ impl Lsu {
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
             flights: Flights::new(spec.lsu.merged_loads),
-            stores: StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait),
+            stores: (spec.lsu.combined_stores > 0).then(|| Box::new(StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait))),
             loads: Loads::new(spec.lsu.return_bytes, spec.schedulers, spec.l1.data_latency),
             l1,
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),

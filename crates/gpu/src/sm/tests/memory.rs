@@ -250,26 +250,37 @@ fn loads_past_the_l1_of_a_sector_under_way_send_no_request_of_their_own() {
     assert_eq!([0, 64].map(requests), [(16, 16), (8, 16)]);
 }
 
+/// Requests to write, and the bytes that they write, of an SM whose stores wait in so many lines.
+fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
+    let mut machine = test_machine();
+    (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
+    let mut bench = Bench::single(&machine, 32 * warps, program.exit());
+    bench.issues();
+    let requests = bench.requests();
+    let bytes = requests.iter().filter(|(_, packet)| packet.op == MemOp::Write).map(|(_, packet)| packet.bytes.count_ones());
+    (bytes.clone().count(), bytes.sum())
+}
+
 #[test]
-fn stores_of_a_warp_to_parts_of_a_sector_that_the_l1_has_leave_as_one() {
-    let writes = |(places, loads): (u32, bool)| {
-        let mut machine = test_machine();
-        (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
+fn stores_to_parts_of_a_sector_leave_as_one() {
+    // Four stores of a word to each of 32 sectors in eight lines.
+    let of_a_warp = |places| {
         let mut program = Program::new(1);
-        if loads {
-            program.access(0, load(1, &[]), FULL, &lanes(0x10000, 32));
-        }
         for word in 0..4 {
             program.access(0, store(&[1]), FULL, &lanes(0x10000 + 4 * word, 32));
         }
-        let mut bench = Bench::single(&machine, 32, program.exit());
-        bench.issues();
-        let requests = bench.requests();
-        let writes: Vec<u32> =
-            requests.iter().filter(|(_, packet)| packet.op == MemOp::Write).map(|(_, packet)| packet.bytes.count_ones()).collect();
-        (writes.len(), writes.iter().sum::<u32>())
+        writes(places, 1, program)
     };
-    assert_eq!([(0, true), (64, true), (64, false)].map(writes), [(128, 4 * 128), (32, 4 * 128), (128, 4 * 128)]);
+    assert_eq!([0, 8, 7].map(of_a_warp), [(128, 512), (32, 512), (128, 512)], "no buffer, one of as many lines, and one of fewer");
+    // The second warp begins in the middle of the sector where the first one ends.
+    let of_two = |places| {
+        let mut program = Program::new(2);
+        for warp in 0..2 {
+            program.access(warp, store(&[1]), FULL, &lanes(0x10010 + 128 * warp as u64, 4));
+        }
+        writes(places, 2, program)
+    };
+    assert_eq!([0, 8].map(of_two), [(10, 256), (9, 256)]);
 }
 
 #[test]

@@ -1,13 +1,11 @@
-//! Requests of the SM for the same sector that become one: loads past the L1, which wait for one under way, and stores, which wait for each other.
+//! Loads of the SM past the L1 for the same sector, of which one waits for the request of the other.
 //!
-//! In: sectors that loads past the L1 want, and sectors of stores that the L1 passes on. Out: whether a request has to leave, and the loads
-//! that an answer is for. Invariants: a load waits for a sector only while a request for it is under way; a sector of stores belongs to
-//! one warp, whose stores are answered at once but for the last request, which the LLC answers.
+//! In: sectors that loads want. Out: whether a request has to leave, and the loads that an answer is for. Invariant: a load waits for a sector
+//! only while a request for it is under way.
 
 use std::collections::VecDeque;
 
-use warpshard_base::{Addr, Cycle, SECTOR_BYTES, SectorMask};
-use warpshard_mem::cache::Down;
+use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
 
 /// No sector, no follower.
 const NONE: u16 = u16::MAX;
@@ -128,75 +126,9 @@ impl Flights {
     }
 }
 
-/// Sectors of stores that wait for further stores of their warp.
-#[derive(Debug, warpshard_state::State)]
-pub(super) struct StoreBuffer {
-    places: usize,
-    wait: u64,
-    /// In the order in which they came, with the cycle in which each leaves.
-    waiting: VecDeque<(Cycle, Down)>,
-}
-
-impl StoreBuffer {
-    /// So many places, in which sectors wait for so many cycles.
-    pub(super) fn new(places: u32, wait: u32) -> Self {
-        Self { places: places as usize, wait: u64::from(wait), waiting: VecDeque::with_capacity(places as usize) }
-    }
-
-    /// Whether stores do not wait.
-    #[inline]
-    pub(super) fn is_absent(&self) -> bool {
-        self.places == 0
-    }
-
-    /// When the oldest sector leaves, `now` or later, if it may.
-    #[inline]
-    pub(super) fn due(&self, now: Cycle) -> Cycle {
-        match self.waiting.front() {
-            Some(_) if self.waiting.len() == self.places => now,
-            Some((at, _)) => now.max(*at),
-            None => Cycle::NEVER,
-        }
-    }
-
-    /// Takes the oldest sector if it is due.
-    #[inline]
-    pub(super) fn pop(&mut self, now: Cycle) -> Option<Down> {
-        if self.due(now) > now {
-            return None;
-        }
-        self.waiting.pop_front().map(|(_, down)| down)
-    }
-
-    /// A sector of a store joins one that waits, where there is one; returns whether it does.
-    #[inline]
-    pub(super) fn join(&mut self, down: &Down) -> bool {
-        let same = |other: &Down| other.addr == down.addr && other.sectors == down.sectors && other.token == down.token;
-        let found = self.waiting.iter_mut().rev().find(|(_, other)| same(other));
-        let joins = found.is_some();
-        if let Some((_, other)) = found {
-            other.bytes |= down.bytes;
-        }
-        joins
-    }
-
-    /// A sector of a store begins to wait; there is room.
-    #[inline]
-    pub(super) fn keep(&mut self, down: Down, now: Cycle) {
-        self.waiting.push_back((now.after(self.wait), down));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use warpshard_base::SectorMask;
-    use warpshard_mem::cache::DownKind;
-
     use super::*;
-
-    fn write(addr: u64, bytes: u32, token: u32) -> Down {
-        Down { addr: Addr(addr), sectors: SectorMask(1), bytes, token, kind: DownKind::Write }
-    }
 
     #[test]
     fn loads_join_a_sector_under_way_until_it_comes() {
@@ -224,19 +156,5 @@ mod tests {
         assert!(flights.join(Addr(0x40), 4));
         flights.land(Addr(0x80));
         assert!(!flights.has_landed());
-    }
-
-    #[test]
-    fn stores_of_a_warp_to_a_sector_are_one_until_it_leaves() {
-        let mut buffer = StoreBuffer::new(2, 10);
-        buffer.keep(write(0x40, 0xff, 1), Cycle(5));
-        assert!(buffer.join(&write(0x40, 0xff00, 1)));
-        assert!(!buffer.join(&write(0x40, 0xff, 2)), "another warp's");
-        buffer.keep(write(0x40, 0xff, 2), Cycle(8));
-        assert_eq!(buffer.due(Cycle(9)), Cycle(9), "it is full");
-        assert_eq!(buffer.pop(Cycle(9)).map(|down| (down.token, down.bytes)), Some((1, 0xffff)));
-        assert_eq!((buffer.due(Cycle(9)), buffer.pop(Cycle(9)).is_some()), (Cycle(18), false));
-        assert!(!buffer.join(&write(0x40, 1, 1)), "the first one left");
-        assert_eq!(buffer.pop(Cycle(18)).map(|down| down.token), Some(2));
     }
 }
