@@ -231,6 +231,11 @@ impl L1 {
         self.cache.queued()
     }
 
+    /// The oldest request to the next level.
+    pub(super) fn down(&self) -> Option<&Down> {
+        self.cache.down()
+    }
+
     /// Takes the oldest request to the next level.
     #[inline]
     pub(super) fn pop_down(&mut self) -> Option<Down> {

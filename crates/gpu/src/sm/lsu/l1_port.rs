@@ -1,5 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
+use warpshard_base::Addr;
 use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
@@ -22,22 +23,34 @@ impl Lsu {
         let queued = self.l1.as_ref().is_some_and(|l1| l1.queued() > 0);
         let room = !FULL || self.send_waiting_store(core, out);
         if queued & room & self.net.can_send() {
-            self.send_down::<FULL>(core, observers, out);
+            let waits = self.send_down::<FULL>(core, observers, out);
+            if FULL && let Some(line) = waits {
+                self.keep_line(line, core, observers, out);
+            }
             return false;
         }
         queued
     }
 
-    /// Sends the oldest request of the L1; there is one, and a credit.
+    /// The buffer of stores takes the further sectors of a line in the cycle of the first, up to one that leaves.
+    #[inline(never)]
+    fn keep_line(&mut self, line: Addr, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        let of_line = |down: &Down| down.kind == DownKind::Write && down.addr.line() == line;
+        while self.stores.as_ref().is_some_and(|stores| stores.is_free())
+            && self.l1.as_ref().and_then(L1::down).is_some_and(of_line)
+            && self.send_down::<true>(core, observers, out).is_some()
+        {}
+    }
+
+    /// Takes the oldest request of the L1; there is one, and a credit. It leaves, or waits in the buffer of stores; returns its line in the latter case.
     #[inline]
-    fn send_down<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
-        let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
+    fn send_down<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> Option<Addr> {
+        let down = self.l1.as_mut().and_then(L1::pop_down)?;
         let requester = Requester::decode(down.token);
         if FULL && let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
             core.stores_leave(usize::from(warp), generation, down.sectors.count());
             if self.stores.is_some() {
-                self.let_store_wait(down, core, out);
-                return;
+                return self.let_store_wait(down, core, out);
             }
         }
         let (op, token) = match down.kind {
@@ -53,19 +66,22 @@ impl Lsu {
             Requester::Store { kernel, .. } | Requester::Prefetch { kernel } => kernel,
         };
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
+        None
     }
 
-    /// Part of a sector waits for the rest in the buffer of stores, which is free; a whole sector leaves.
+    /// Part of a sector waits for the rest in the buffer of stores, which is free, and its line is returned; a whole sector leaves.
     #[inline(never)]
-    fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
-        let Some(stores) = &mut self.stores else { return };
+    fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) -> Option<Addr> {
+        let stores = self.stores.as_mut()?;
         let fate = if down.sectors.count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
         if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation, .. }) = (fate, Requester::decode(down.token)) {
             core.stores_done(usize::from(warp), generation, 1);
         }
         if let Fate::Leaves(down) | Fate::Completed(down) = fate {
             self.send_store(down, core, out);
+            return None;
         }
+        Some(down.addr.line())
     }
 
     /// Sends a sector that has to leave the buffer of stores, if there is a credit. Returns whether the buffer, if there is one, takes another.
