@@ -35,6 +35,8 @@ pub struct Cache {
     pub port_bytes: u32,
     /// Cycles that a write takes the data port for each sector.
     pub write_cycles: u32,
+    /// Further cycles of a write to a part of a sector, which is read and merged with it.
+    pub merge_cycles: u32,
     /// Cycles that data which comes takes the data port for each sector, 0 where only the fill port takes it.
     pub fill_cycles: u32,
     /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
@@ -59,6 +61,7 @@ impl Default for Cache {
             miss_queue: 0,
             port_bytes: 0,
             write_cycles: 1,
+            merge_cycles: 0,
             fill_cycles: 0,
             dirty_ratio: 100,
         }

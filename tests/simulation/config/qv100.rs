@@ -83,6 +83,7 @@ impl Options {
             miss_queue: number(3, 0),
             port_bytes: number(4, 0),
             write_cycles: 1,
+            merge_cycles: 0,
             fill_cycles: 0,
             dirty_ratio: 100,
         }

@@ -113,6 +113,13 @@ pub(super) const KEYS: &[Key] = &[
         .write_cycles)
     .default("1"),
     key!(
+        "mem.llc.merge_cycles",
+        Kind::Count(0, 64),
+        "Cycles more that a write to a part of a sector takes the data port, since the sector is read and merged with it.",
+        |m| m.mem.llc.merge_cycles
+    )
+    .default("0"),
+    key!(
         "mem.llc.fill_cycles",
         Kind::Count(0, 64),
         "Cycles that data from DRAM takes the data port of a slice for each sector, beside the fill port; 0 where the two ports are independent.",

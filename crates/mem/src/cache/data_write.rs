@@ -26,8 +26,9 @@ impl DataCache {
         };
         let cleaned = if self.tags.dirty() > self.dirty_limit { self.clean(access) } else { 0 };
         self.use_data_port(moved + cleaned, now);
-        if self.spec.write_cycles > 1 {
-            let cycles = u64::from(self.spec.write_cycles * access.sectors.count());
+        let merges = if access.bytes == u32::MAX { 0 } else { self.spec.merge_cycles };
+        if self.spec.write_cycles + merges > 1 {
+            let cycles = u64::from((self.spec.write_cycles + merges) * access.sectors.count());
             self.data_port_free = self.data_port_free.max(now.after(cycles));
         }
         Outcome { status, answer }

@@ -25,6 +25,7 @@ fn llc() -> Cache {
         miss_queue: 32,
         port_bytes: 32,
         write_cycles: 1,
+        merge_cycles: 0,
         fill_cycles: 0,
         dirty_ratio: 100,
     }
