@@ -196,6 +196,14 @@ impl DataCache {
         self.fill_port_free
     }
 
+    /// Forgets a sector, modified or not, unless its data is on its way.
+    pub fn forget(&mut self, addr: Addr, sector: SectorMask) {
+        let probe = self.tags.probe(addr, self.set_index(addr.0), sector, true);
+        if probe.lookup == Lookup::Hit {
+            self.tags.evict_sector(probe.line, sector);
+        }
+    }
+
     /// The oldest request to the next level.
     #[inline]
     pub fn down(&self) -> Option<&Down> {

@@ -231,6 +231,12 @@ impl L1 {
         self.cache.queued()
     }
 
+    /// A part of a sector went on without the rest: the L1 knows the bytes no more.
+    pub(super) fn forget(&mut self, addr: Addr, sector: SectorMask) {
+        self.cache.forget(addr, sector);
+        self.tags_changed(addr.line(), sector);
+    }
+
     /// The oldest request to the next level.
     pub(super) fn down(&self) -> Option<&Down> {
         self.cache.down()

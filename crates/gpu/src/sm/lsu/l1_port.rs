@@ -92,6 +92,9 @@ impl Lsu {
             && let Some(down) = stores.pop(core.now)
         {
             let free = stores.is_free();
+            if let Some(l1) = &mut self.l1 {
+                l1.forget(down.addr, down.sectors);
+            }
             self.send_store(down, core, out);
             return free;
         }

@@ -2,8 +2,8 @@
 //!
 //! In: sectors of stores that the L1 passes on. Out: sectors that leave for the network. A sector of which a store wrote every byte leaves at
 //! once; a part of one waits for further stores of the SM, of any warp, until it is whole, its line has waited long enough or a younger line
-//! needs the place. Stores that join one that waits are answered at once; the LLC answers the one that began. Source: an H100's counters
-//! (docs/validation/silicon.md, "Memory").
+//! needs the place. The L1 has the bytes while they wait, and forgets the sector when it leaves in part. Stores that join one that waits are
+//! answered at once; the LLC answers the one that began. Source: an H100's counters (docs/validation/silicon.md, "Stores").
 
 use std::collections::VecDeque;
 
