@@ -532,6 +532,8 @@ pub struct L1 {
     pub fills: u32,
     /// Sectors that came for loads and are returned to these in a core cycle; hits are not among them.
     pub answers: u32,
+    /// Whether missing sectors of a line that are wanted at once leave as one request.
+    pub line_requests: bool,
     /// What is fetched before a load asks for it.
     pub prefetch: Prefetch,
     /// How many lines or strides ahead.

@@ -130,6 +130,14 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("1")
     .quiet(),
+    key!(
+        "gpu.sm.l1.line_requests",
+        Kind::Flag,
+        "Whether the sectors of a line that an access misses leave as one request, rather than one per core cycle.",
+        |m| m.gpu.sm.l1.line_requests
+    )
+    .default("false")
+    .quiet(),
     key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
         .default("\"none\""),
     key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a load is prefetched.", |m| m

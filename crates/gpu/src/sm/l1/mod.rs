@@ -231,6 +231,11 @@ impl L1 {
         self.cache.queued()
     }
 
+    /// The MSHR of the fetch of a sector.
+    pub(super) fn entry_of(&self, addr: Addr) -> Option<u16> {
+        self.cache.mshr().find(addr.0 / SECTOR_BYTES)
+    }
+
     /// A part of a sector went on without the rest: the L1 knows the bytes no more.
     pub(super) fn forget(&mut self, addr: Addr, sector: SectorMask) {
         self.cache.forget(addr, sector);

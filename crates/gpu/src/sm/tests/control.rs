@@ -108,6 +108,24 @@ fn five_memory_instructions_wait_in_a_sub_core() {
     assert_eq!(from_first, [0, 1, 2, 3, 4, 8, 12, 16, 20]);
 }
 
+/// Two warps in two sub-cores have three stores each, which keep the load/store unit for 32 cycles; the second of a warp comes too late to follow its
+/// first one at once.
+#[test]
+fn the_load_store_unit_stays_with_a_warp() {
+    let mut program = Program::new(2);
+    let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[2]) };
+    for warp in 0..2 {
+        for at in 0..3 {
+            program.access(warp, store, LaneMask::FULL, &lanes(0x100_0000 * warp as u64 + 0x10000 * at, 128));
+        }
+    }
+    let mut bench = Bench::single(&machine(), 64, program.exit());
+    bench.issues();
+    let mut stores: Vec<u64> = bench.requests().iter().map(|(_, packet)| packet.addr.0 >> 16).collect();
+    stores.dedup();
+    assert_eq!(stores, [0x000, 0x100, 0x101, 0x102, 0x001, 0x002]);
+}
+
 /// Four warps reach the barrier in one cycle, and the barrier unit sees one in two cycles.
 #[test]
 fn a_barrier_takes_its_warps_one_by_one() {
