@@ -33,9 +33,11 @@ fn short(folder: &Path) -> Request {
     }
 }
 
-/// The checkpoint and the result files of a short run.
-fn written() -> &'static (Vec<u8>, Vec<(String, Vec<u8>)>) {
-    static WRITTEN: OnceLock<(Vec<u8>, Vec<(String, Vec<u8>)>)> = OnceLock::new();
+/// What a short run wrote: its checkpoint, and its result files by name.
+type Written = (Vec<u8>, Vec<(String, Vec<u8>)>);
+
+fn written() -> &'static Written {
+    static WRITTEN: OnceLock<Written> = OnceLock::new();
     WRITTEN.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let finished = simulate(catalogue(), &short(folder.path())).unwrap();
@@ -151,8 +153,14 @@ pub(crate) fn compressed() -> Vec<Vec<u8>> {
         to.finish().unwrap()
     };
     let zst = |text: &[u8]| zstd::stream::encode_all(text, 1).unwrap();
-    let all: [&dyn Fn(&[u8]) -> Vec<u8>; 3] = [&gz, &xz, &zst];
-    all.iter().flat_map(|pack| [pack(&trace), [pack(first), pack(second)].concat()]).collect()
+    vec![
+        gz(&trace),
+        [gz(first), gz(second)].concat(),
+        xz(&trace),
+        [xz(first), xz(second)].concat(),
+        zst(&trace),
+        [zst(first), zst(second)].concat(),
+    ]
 }
 
 pub(crate) fn compressed_trace(folder: &Path, input: &[u8]) {
