@@ -245,7 +245,7 @@ fn program() -> String {
     let features: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     format!(
         "[package]\nname = \"warpshard-with-toy\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nwarpshard = {{ path = \"..\", features = {features:?} }}\n"
+         [dependencies]\nwarpshard = {{ path = \"..\", default-features = false, features = {features:?} }}\n"
     )
 }
 

@@ -55,7 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("energy", &["base", "stats", "config", "configs"]),
     ("report", &["base", "build", "stats", "config", "energy"]),
-    ("view", &["report", "stats"]),
+    ("view", &["config", "report", "stats"]),
     ("sample", &["base", "config", "stats", "workload", "model", "chip", "state"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "cpu_load", "mem::dram", "noc", "cpu"]),
     (

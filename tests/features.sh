@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The optional features parquet, monitor and (where an MPI library and libclang are) mpi: a sweep whose Parquet table is read back, the monitor in a
-# browser, runs under MPI, and what a build without features says.
+# The optional features parquet and (where an MPI library and libclang are) mpi, and the default feature monitor: a sweep whose Parquet table is read
+# back, the monitor in a browser, runs under MPI, and the messages of a build without features.
 # usage: bash tests/features.sh [--list]   with the option, only the names of the features that can be built here; PYTHON names an interpreter with
 #                                     pyarrow and polars [python3]; leaves the program with features in target/debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
-features=parquet,monitor
+features=parquet
 if bash tests/mpi.sh --can-build > /dev/null; then features=$features,mpi; fi
 if [ "${1:-}" = --list ]; then echo "$features"; exit; fi
 python=$(command -v "${PYTHON:-python3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo build --workspace --quiet --bin warpshard
+cargo build --workspace --quiet --bin warpshard --no-default-features
 plain=target/debug/warpshard
 for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to slurm --parquet" "run --parquet"; do
     # shellcheck disable=SC2086
@@ -22,6 +22,13 @@ for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to sl
         exit 1
     fi
 done
+
+code=0
+"$plain" run --monitor 0 2> "$work/said" || code=$?
+if [ "$code" != 2 ] || ! grep -q 'built without the monitor' "$work/said"; then
+    echo "error: --monitor of a build without features ends with $code and says: $(cat "$work/said")" >&2
+    exit 1
+fi
 
 cargo build --workspace --quiet --bin warpshard --features "$features"
 bin=$(realpath target/debug/warpshard)
@@ -41,7 +48,7 @@ cp "$work/out/sweep.parquet" "$work/first.parquet"
 cmp "$work/out/sweep.parquet" "$work/first.parquet"
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --interval 100 --parquet --out "$work/run" > /dev/null
 WARPSHARD_BIN="$bin" bash tests/monitor.sh
-if [ "$features" = parquet,monitor,mpi ]; then WARPSHARD_MPI_BIN="$bin" bash tests/mpi.sh; else bash tests/mpi.sh; fi
+if [ "$features" = parquet,mpi ]; then WARPSHARD_MPI_BIN="$bin" bash tests/mpi.sh; else bash tests/mpi.sh; fi
 if "$python" -c 'import pyarrow, polars' 2> /dev/null; then
     "$python" tests/read_parquet.py "$work/out/sweep.csv" "$work/out/sweep.parquet"
     "$python" tests/read_parquet.py "$work/run/kernels.csv" "$work/run/kernels.parquet"

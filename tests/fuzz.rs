@@ -4,6 +4,8 @@
 //! `WARPSHARD_FUZZ_SECONDS=60` runs for a minute, `WARPSHARD_FUZZ_SEED=N` with other mutations. An input that fails is written to a
 //! file and named with the command that repeats it: `WARPSHARD_FUZZ_INPUT=TARGET:FILE cargo test --test fuzz`.
 
+#[path = "fuzz/folders.rs"]
+mod folders;
 #[path = "fuzz/mutate.rs"]
 mod mutate;
 #[path = "fuzz/programs.rs"]

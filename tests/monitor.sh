@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A run that is watched: a client polls, pauses, lists and resumes; the results are those of a run that nobody watches. The page itself is opened in
-# the distribution's Chromium.
-# usage: bash tests/monitor.sh [FOLDER]     keeps the screenshots in FOLDER; WARPSHARD_BIN names a program with the feature monitor [target/debug/warpshard]
+# A run that is watched: a client with the token polls, pauses, lists and resumes; the results are those of a run without the monitor. Clients without
+# the token get nothing, and many idle connections do not exhaust the program. The page is opened in the distribution's Chromium.
+# usage: bash tests/monitor.sh [FOLDER]     keeps the screenshots in FOLDER; WARPSHARD_BIN names the program [target/debug/warpshard]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(realpath "${WARPSHARD_BIN:-target/debug/warpshard}")
@@ -21,7 +21,7 @@ refused() {
 }
 echo short > "$work/short"
 echo 0123456789abcdef0123 > "$work/token"
-refused "a token is needed" --monitor 0.0.0.0:0
+refused "a token of yours is needed" --monitor 0.0.0.0:0
 refused "at least 16" --monitor 0 --monitor-token-file "$work/short"
 refused "expected a port" --monitor nowhere:80
 refused "cannot be read\|No such file" --monitor 0.0.0.0:0 --monitor-token-file "$work/none"
@@ -31,14 +31,16 @@ watched() {
     "$bin" run "${options[@]}" --out "$work/watched" --force "$@" > "$work/run.log" 2>&1 &
     run=$!
     for _ in $(seq 600); do
-        at=$(sed -n 's/^Monitor at //p' "$work/run.log")
+        page=$(sed -n 's/^Monitor at //p' "$work/run.log")
+        at=${page%%#*}
         [ -n "$at" ] && return
         kill -0 "$run" 2> /dev/null || fail "the run has ended before it was watched"
         sleep 0.05
     done
     fail "the run does not say where it is watched"
 }
-get() { curl -sS --max-time 10 -H 'X-Warpshard: 1' "$@"; }
+get() { curl -sS --max-time 10 -H 'X-Warpshard: 1' -H "Authorization: Bearer $token" "$@"; }
+code_of() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
 state() { get "${at}state" | python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1]))' "$1"; }
 until_is() {
     for _ in $(seq 400); do
@@ -50,6 +52,9 @@ until_is() {
 
 watched --monitor 0
 case $at in http://127.0.0.1:*) ;; *) fail "the monitor is at $at" ;; esac
+token=${page#*#}
+[[ $token =~ ^[0-9a-f]{32}$ ]] || fail "the token of the page is $token"
+[ "$(grep -c "$token" "$work/run.log")" = 1 ] || fail "the token is printed more than once"
 until_is begun True
 get -X POST "${at}pause" > /dev/null
 until_is paused True
@@ -64,15 +69,35 @@ for _ in $(seq 100); do
 done
 [ "$lines" -gt 0 ] || fail "no list of what waits for what"
 # What a foreign page could send, or a name that leads here, is refused.
-[ "$(curl -s -o /dev/null -w '%{http_code}' -X POST "${at}resume")" = 403 ] || fail "a request without the header changes something"
-[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "${at}state")" = 403 ] || fail "a foreign name is answered"
-[ "$(curl -s -o /dev/null -w '%{http_code}' "${at}nothing")" = 404 ] || fail "an unknown path is answered"
+own=(-H "Authorization: Bearer $token")
+[ "$(code_of "${own[@]}" -X POST "${at}resume")" = 403 ] || fail "a request without the header changes something"
+[ "$(code_of "${own[@]}" -H 'Host: evil.example' "${at}state")" = 403 ] || fail "a foreign name is answered"
+[ "$(code_of "${own[@]}" "${at}nothing")" = 404 ] || fail "an unknown path is answered"
+[ "$(code_of "${at}")" = 200 ] || fail "the page is not answered"
+# Other users of this host have no token.
+for path in state nothing; do [ "$(code_of "${at}$path")" = 401 ] || fail "/$path needs no token"; done
+[ "$(code_of -X POST -H 'X-Warpshard: 1' "${at}resume")" = 401 ] || fail "a run is resumed without the token"
+[ "$(state paused)" = True ] || fail "a client without the token resumes the run"
+# Connections that send nothing are few, and pass.
+files() { ls "/proc/$run/fd" | wc -l; }
+before=$(files)
+python3 - "$at" <<'CLIENT' &
+import socket, sys, time, urllib.parse
+address = urllib.parse.urlsplit(sys.argv[1])
+idle = [socket.create_connection((address.hostname, address.port)) for _ in range(100)]
+time.sleep(8)
+CLIENT
+idle=$!
+sleep 2
+[ "$(files)" -le $((before + 32)) ] || fail "100 idle connections take $(($(files) - before)) files"
+curl -sS --max-time 60 "${own[@]}" -o /dev/null "${at}state" || fail "100 idle connections keep the owner out"
+wait "$idle"
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -n "$browser" ]; then
     for size in 1200,1600 400,2000; do
         shot="$shots/monitor-${size%,*}.png"
         timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --log-level=0 --user-data-dir="$work/profile" \
-            --virtual-time-budget=3000 --window-size="$size" --screenshot="$shot" "$at" 2> "$work/browser.log"
+            --virtual-time-budget=3000 --window-size="$size" --screenshot="$shot" "$page" 2> "$work/browser.log"
         ! grep -E 'CONSOLE' "$work/browser.log" || fail "the page says something in the console"
         [ "$(stat -c %s "$shot")" -gt 20000 ] || fail "the screenshot of the page is empty"
     done
@@ -93,10 +118,11 @@ for file in stats.json kernels.csv intervals.csv run.toml energy.csv; do
 done
 
 watched --monitor 0.0.0.0:0 --monitor-token-file "$work/token"
+! grep -q 0123456789abcdef0123 "$work/run.log" || fail "the token of a file is printed"
 at=http://127.0.0.1:${at##*:}
-[ "$(curl -s -o /dev/null -w '%{http_code}' "${at}state")" = 401 ] || fail "no token is needed"
-[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer 0123456789abcdef0124' "${at}state")" = 401 ] || fail "a wrong token is taken"
-[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer 0123456789abcdef0123' "${at}state")" = 200 ] || fail "the token is refused"
+[ "$(code_of "${at}state")" = 401 ] || fail "no token is needed"
+[ "$(code_of -H 'Authorization: Bearer 0123456789abcdef0124' "${at}state")" = 401 ] || fail "a wrong token is taken"
+[ "$(code_of -H 'Authorization: Bearer 0123456789abcdef0123' "${at}state")" = 200 ] || fail "the token is refused"
 kill -INT "$run"
 wait "$run" || true
 run=

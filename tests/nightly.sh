@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What is too long for tests/all.sh: all ways of running for each case of the invariance tests, programs of the distribution (Slurm, HyperQueue, a
 # browser), a build without features, one with all recipes of docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed
-# runs, a million dot products of each rule of the matrix units, loom models with three preemptions and all of their mutants. Prints what each step took.
+# runs, a million dot products of each rule of the matrix units, loom models with three preemptions and all of their mutants, miri
+# and ThreadSanitizer. Prints what each step took.
 # usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +10,7 @@ source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
 ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation -- invariance extremes; }
-without_features() { cargo clippy --workspace --quiet -- -D warnings; }
+without_features() { cargo clippy --workspace --no-default-features --quiet -- -D warnings; }
 loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
         cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
@@ -36,6 +37,7 @@ step "killed runs" bash tests/kill.sh 100
 step fuzz fuzz
 step "dot products of matrix units" bash tests/matrix.sh
 step "loom models, three preemptions" loom
+step "miri and ThreadSanitizer" bash tests/sanitizers.sh
 step "loom mutants" bash sync/tests/mutants.sh
 finish
 echo "all passed"

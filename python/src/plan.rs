@@ -43,7 +43,7 @@ impl Plan {
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
         let plan = Model::read(&path).map_err(Failure::from)?;
-        let text = std::fs::read_to_string(&path).map_err(|error| Failure::new(Exit::Config, error))?;
+        let text = warpshard::config::input::read_text(&path).map_err(|error| Failure::new(Exit::Config, error))?;
         Ok(Self { plan, text })
     }
 

@@ -108,9 +108,10 @@ impl Outcome {
     /// What a counter counts, and its unit; `None` for a name that the kind of component does not have.
     fn counter_help(&self, kind: &str, name: &str) -> Option<(&'static str, &'static str)> {
         let outcome = &self.finished.outcome;
-        let of_component = outcome.components.iter().find(|component| component.kind == kind).map(|component| &component.counters);
-        let counters = if kind == "kernel" { outcome.kernels.first().map(|kernel| &kernel.counters) } else { of_component };
-        let found = counters?.iter().find(|counted| counted.info.name == name)?;
+        let of_kernel = outcome.kernels.iter().take(1).filter(|_| kind == "kernel").flat_map(|kernel| kernel.counters.iter());
+        let of_component = outcome.components.iter().filter(|component| component.kind == kind).take(1);
+        let mut counters = of_kernel.chain(of_component.flat_map(|component| component.counters.iter().copied()));
+        let found = counters.find(|counted| counted.info.name == name)?;
         Some((found.info.unit, found.info.help))
     }
 
@@ -157,7 +158,8 @@ impl Outcome {
         columns.numbers("cycles_active", works.iter().map(|work| Some(work.cycles)));
         columns.numbers("launch_latency_cycles", kernels.iter().map(|kernel| Some(kernel.launch_latency_cycles)));
         columns.floats("ipc", works.iter().map(Work::ipc));
-        counters(&mut columns, &kernels.iter().map(|kernel| kernel.counters.as_slice()).collect::<Vec<_>>());
+        let rows: Vec<Vec<Counted>> = kernels.iter().map(|kernel| kernel.counters.iter().collect()).collect();
+        counters(&mut columns, &rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
         columns.table()
     }
 

@@ -251,11 +251,11 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["alone", "monitor", "perfetto"], help_heading = "Execution")]
     pub mpi: bool,
 
-    /// Serve a page that shows the run while it goes on, with a button that pauses it, at this port of the loopback address, or of another
-    /// address; needs a program built with the feature monitor. Results do not depend on it.
+    /// Serve a page that shows the run in progress, with a button that pauses it, at this port of the loopback address, or of another
+    /// address. The run prints the address of the page, with a random token. Results do not depend on it.
     #[arg(long, value_name = "[ADDRESS:]PORT", help_heading = "Execution")]
     pub monitor: Option<MonitorAddress>,
-    /// File with the token that the page asks for; required for other addresses than loopback.
+    /// File with the token that the page asks for, in place of a random one; required for other addresses than loopback.
     #[arg(long, value_name = "FILE", requires = "monitor", help_heading = "Execution")]
     pub monitor_token_file: Option<PathBuf>,
 

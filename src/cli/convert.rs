@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use warpshard_report::Scratch;
 use warpshard_report::text::{count, counted, si};
+use warpshard_report::{Scratch, is_special};
 use warpshard_run::Exit;
 use warpshard_sync::StopFlag;
 use warpshard_trace::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
@@ -140,6 +140,9 @@ fn replace(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn refuse_existing(out: &Path, force: bool) -> Result<(), Failure> {
+    if is_special(out) {
+        return Err(Failure::new(Exit::Output, format!("{} is a device or a pipe; choose the name of a file", out.display())));
+    }
     let empty = out.is_dir() && fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
     if force || empty || !out.exists() {
         return Ok(());

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use warpshard_config::input;
 use warpshard_program::{COMPILER, Launching, Sources, is_triton_launch_file, launch_file};
+use warpshard_report::is_special;
 use warpshard_run::Exit;
 
 use super::args::{LaunchArgs, PreprocessorArgs};
@@ -136,7 +138,7 @@ pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch
     let file = listing.with_extension("toml");
     // Arguments are checked before anything is compiled.
     launch_file(&paths[0], (kernel, &entry), (&listing, arch), &launching).map_err(|error| workload(&error))?;
-    if fs::read_to_string(&file).is_ok_and(|before| !is_triton_launch_file(&before)) {
+    if file.exists() && !input::read_text(&file).is_ok_and(|before| is_triton_launch_file(&before)) {
         let what = format!("{} is there already, and this program did not make it; move it", file.display());
         return Err(Failure::new(Exit::Output, what));
     }
@@ -154,6 +156,9 @@ pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Outpu
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable =
         |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
+    if is_special(out) {
+        return Err(unwritable(std::io::ErrorKind::InvalidInput.into()));
+    }
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
     let done = make(made.path()).map_err(Refused::Failure)?;
     let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::{Style, WIDTH, printable_lines};
-use warpshard_report::{Scratch, write_whole};
+use warpshard_report::{Scratch, is_special, write_whole};
 use warpshard_run::Exit;
 
 use super::failure::Failure;
@@ -62,7 +62,11 @@ pub(super) fn file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
 /// When its folder is not there or takes no files.
 pub(super) fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Scratch::new(folder).map(drop) };
+    let made = match () {
+        () if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        () if is_special(path) => Ok(()),
+        () => Scratch::new(folder).map(drop),
+    };
     made.map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display())))
 }
 

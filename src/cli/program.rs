@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use warpshard_config::input;
 use warpshard_program::{
     Difference, Execution, KernelSummary, OutputSummary, Program, is_triton_launch_file, triton_architecture, triton_launch_file,
 };
@@ -86,7 +87,7 @@ pub(super) fn launched(
 fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
     let text = triton_launch_file(meta, listing).map_err(|error| Failure::new(Exit::Workload, error))?;
     let file = listing.with_extension("toml");
-    if fs::read_to_string(&file).is_ok_and(|before| !is_triton_launch_file(&before)) {
+    if file.exists() && !input::read_text(&file).is_ok_and(|before| is_triton_launch_file(&before)) {
         let what = format!(
             "{} is there already, and this program did not make it; move it, or choose another name with compile --out",
             file.display()

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use warpshard_config::input;
 use warpshard_report::Scratch;
 use warpshard_report::owners;
 use warpshard_report::picture::Picture;
@@ -21,7 +22,7 @@ use super::output;
 /// When the folder has no valid timeline, no record is in the given range of cycles, or the plot cannot be written.
 pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     let file = args.run.join("timeline.csv");
-    let contents = fs::read_to_string(&file).map_err(|error| {
+    let contents = input::read_written_text(&file).map_err(|error| {
         let hint = "only runs with --policy have one in their result folder";
         Failure::new(Exit::Usage, format!("cannot read {}: {error}; {hint}", file.display()))
     })?;

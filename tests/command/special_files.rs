@@ -68,6 +68,79 @@ fn a_named_pipe_is_refused_wherever_an_input_is_named() {
     }
 }
 
+/// What the program wrote itself is an input like others when it is read again.
+#[test]
+fn a_pipe_a_device_or_an_endless_file_in_place_of_a_result_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let checkpoint = pipe(folder.path(), "a.checkpoint").display().to_string();
+    for (name, file) in [("pipe", "stats.json"), ("table", "run.toml")] {
+        let (code, text) = run(&["run", "--machine", "tiny", "--workload", "vecadd", "--max-cycles", "100", "--out", &at(name)]);
+        assert_eq!(code, Some(0), "{text}");
+        std::fs::remove_file(folder.path().join(name).join(file)).unwrap();
+        pipe(&folder.path().join(name), file);
+    }
+    for name in ["device", "endless", "timeline"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("device/stats.json")).unwrap();
+    std::fs::File::create(folder.path().join("endless/stats.json")).unwrap().set_len(1 << 40).unwrap();
+    pipe(&folder.path().join("timeline"), "timeline.csv");
+    let [results, table, device, endless, timeline] = ["pipe", "table", "device", "endless", "timeline"].map(at);
+    let resumed = ["run", "--machine", "tiny", "--workload", "vecadd", "--out"];
+    let out = at("out");
+    let cases: Vec<Vec<&str>> = vec![
+        vec!["report", &results],
+        vec!["report", &table],
+        vec!["report", &device],
+        vec!["report", &endless],
+        vec!["compare", &results, &results],
+        vec!["timeline", &timeline],
+        vec!["sweep", "submit", &checkpoint, "--to", "slurm"],
+        [&resumed[..], &[&out, "--resume", &checkpoint]].concat(),
+        [&resumed[..], &[&out, "--resume", "/dev/zero"]].concat(),
+        [&resumed[..], &[&table, "--max-cycles", "200"]].concat(),
+    ];
+    for case in cases {
+        let (code, text) = run(&case);
+        assert!(matches!(code, Some(code) if code != 0 && code != 101), "{case:?} ends with {code:?}: {text}");
+        assert!(text.contains("error"), "{case:?}: {text}");
+    }
+    assert!(!Path::new(&out).exists());
+}
+
+/// A file that is written takes the place of a file, never that of a device, a pipe or a link.
+#[test]
+fn devices_and_links_that_an_output_names_are_written_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (results, page, link) = (at("run"), at("page.html"), at("link.html"));
+    let (code, text) = run(&["run", "--machine", "tiny", "--workload", "vecadd", "--max-cycles", "100", "--out", &results]);
+    assert_eq!(code, Some(0), "{text}");
+    std::fs::write(&page, "old").unwrap();
+    std::os::unix::fs::symlink(&page, &link).unwrap();
+    assert_eq!(run(&["report", &results, "--html", &link]).0, Some(0));
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!"));
+    // A device of this test's own would need the rights of root; its folder is one in which nothing can be made by others.
+    let full = std::fs::metadata("/dev/full").is_ok_and(|facts| facts.file_type().is_char_device());
+    if full {
+        let (code, text) = run(&["report", &results, "--html", "/dev/full"]);
+        assert_eq!(code, Some(6), "{text}");
+        assert!(text.contains("No space left on device"), "{text}");
+        assert!(std::fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    }
+    let pipe = pipe(folder.path(), "pipe.html").display().to_string();
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    assert_eq!(run(&["report", &results, "--html", &pipe]).0, Some(0));
+    assert!(reader.join().unwrap().starts_with("<!"));
+    assert_eq!(run(&["convert", &results, "/dev/null", "--force"]).0, Some(6));
+}
+
 #[test]
 fn devices_and_folders_are_named_as_what_they_are() {
     let message = |path: &str| input::read_text(Path::new(path)).unwrap_err().to_string();

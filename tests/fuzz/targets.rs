@@ -12,7 +12,7 @@ use warpshard::policy::registry::Policy;
 use warpshard::trace::{TraceOptions, to_native};
 use warpshard::{model, workload::Workload};
 
-use super::programs;
+use super::{folders, programs};
 
 /// A parser under test.
 pub(crate) struct Target {
@@ -41,6 +41,29 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || files(Kind::Energy), run: energy },
     Target { name: "listing", share: 20, words: programs::INSTRUCTIONS, seeds: programs::listings, run: programs::listing },
     Target { name: "launch", share: 20, words: FORMULAS, seeds: programs::launches, run: programs::launch },
+    Target { name: "checkpoint", share: 4, words: &[], seeds: folders::checkpoints, run: folders::checkpoint },
+    Target {
+        name: "results",
+        share: 4,
+        words: &["null", "true", "kernels", "cycles", "counters"],
+        seeds: folders::results,
+        run: folders::result,
+    },
+    Target {
+        name: "plan",
+        share: 10,
+        words: &["machines", "grid", "zip", "run", "set", "model"],
+        seeds: folders::plans,
+        run: folders::plan,
+    },
+    Target {
+        name: "sample",
+        share: 20,
+        words: &["error", "confidence", "warm", "least", "on"],
+        seeds: folders::samples,
+        run: folders::sample,
+    },
+    Target { name: "compressed", share: 20, words: &[], seeds: folders::compressed, run: folders::compressed_trace },
     Target { name: "import", share: 10, words: OPTIONS, seeds: imports, run: import_text },
 ];
 
@@ -119,7 +142,7 @@ fn execute(workload: &Workload) {
     }
 }
 
-fn traces() -> Vec<Vec<u8>> {
+pub(crate) fn traces() -> Vec<Vec<u8>> {
     let mut trace = HEADER.to_owned();
     for cta in 0..2 {
         trace += &format!("#BEGIN_TB\n\nthread block = {cta},0,0\n\n");
@@ -139,19 +162,25 @@ fn traces() -> Vec<Vec<u8>> {
     // Older tracers write coordinates before each program counter; newer ones immediates; some the source line.
     let old = trace.replace("version = 4", "version = 2").replace("\n00", "\n0 0 0 0 00");
     let new = trace.replace("version = 4", "version = 5").replace(" 0 \n", " 0 0 \n");
+    let newest = new.replace("version = 5", "version = 6");
     let lines = trace.replace("lineinfo = 0", "lineinfo = 1").replace("\n00", "\n12 00");
-    [trace, old, new, lines].map(String::into_bytes).into()
+    [trace, old, new, newest, lines].map(String::into_bytes).into()
 }
 
 fn trace(folder: &Path, input: &[u8]) {
     let file = folder.join("kernel-1.traceg");
     std::fs::write(&file, input).unwrap();
+    load(&file);
+}
+
+/// Reads a trace in all ways.
+pub(crate) fn load(file: &Path) {
     for lenient in [false, true] {
         let options = TraceOptions { lenient, ..options() };
-        let _ = warpshard::trace::check(&file, &options).map_err(|error| error.to_string());
+        let _ = warpshard::trace::check(file, &options).map_err(|error| error.to_string());
         // Both ways: decoded while loading, and as CTAs are asked for.
         for eager_bytes in [0, 1 << 20] {
-            if let Ok(workload) = warpshard::trace::load(&file, &TraceOptions { eager_bytes, ..options.clone() }) {
+            if let Ok(workload) = warpshard::trace::load(file, &TraceOptions { eager_bytes, ..options.clone() }) {
                 execute(&workload);
             }
         }

@@ -67,8 +67,8 @@ fn run(machine: &Machine, lines: &str, warps: Option<u32>) -> Outcome {
 
 fn counter(outcome: &Outcome, name: &str) -> Option<u64> {
     let counters = outcome.components.iter().filter(|component| component.kind == "sm").flat_map(|component| &component.counters);
-    let kernels = outcome.kernels.iter().flat_map(|kernel| &kernel.counters);
-    counters.chain(kernels).find(|counted| counted.info.name == name).map(|counted| counted.value)
+    let kernels = outcome.kernels.iter().flat_map(|kernel| kernel.counters.iter());
+    counters.copied().chain(kernels).find(|counted| counted.info.name == name).map(|counted| counted.value)
 }
 
 #[test]

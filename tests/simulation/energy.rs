@@ -160,7 +160,7 @@ fn events_are_the_statistics_that_they_come_from() {
         let outcome = outcome(&case, None);
         let counts = Counts::of(&outcome);
         let kernels = |names: &[&str]| -> u64 {
-            let counters = outcome.kernels.iter().flat_map(|kernel| &kernel.counters);
+            let counters = outcome.kernels.iter().flat_map(|kernel| kernel.counters.iter());
             counters.filter(|counted| names.contains(&counted.info.name)).map(|counted| counted.value).sum()
         };
         let components = |kinds: &[&str], name: &str| -> u64 {

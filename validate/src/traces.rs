@@ -91,9 +91,7 @@ impl<'a> Traces<'a> {
         let totals = Totals::of(&outcome.components);
         let launch: u64 = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
         let per_kernel = |names: &[&str]| -> u64 {
-            let sum = |kernel: &warpshard_stats::KernelStats| {
-                names.iter().filter_map(|name| metrics::counter(&kernel.counters, name)).sum::<u64>()
-            };
+            let sum = |kernel: &warpshard_stats::KernelStats| names.iter().filter_map(|name| kernel.counters.get(name)).sum::<u64>();
             outcome.kernels.iter().map(sum).sum()
         };
         let (busy, wait) = host.workers.iter().fold((0.0, 0.0), |sum, worker| (sum.0 + worker.busy_seconds, sum.1 + worker.wait_seconds));

@@ -26,7 +26,7 @@ use warpshard_lab::statistics::{error_percent, log_correlation, median};
 use warpshard_lab::verdict::of_magnitudes;
 use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
-use warpshard_report::metrics::{self, Work, counter};
+use warpshard_report::metrics::{self, Work};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_run::Catalogue;
 use warpshard_workload::{Command, Workload};
@@ -130,7 +130,7 @@ fn run(machine: &Machine, workload: Workload) -> Result<Sums, TaskError> {
         cycles: outcome.cycles,
         latency: metrics::launch_latency_cycles(&outcome),
         active: outcome.kernels.iter().map(|kernel| Work::of_kernel(kernel, &outcome).cycles).sum(),
-        warp_instructions: outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum(),
+        warp_instructions: outcome.kernels.iter().filter_map(|kernel| kernel.counters.get(metrics::WARP_INSTRUCTIONS)).sum(),
     })
 }
 

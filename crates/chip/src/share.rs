@@ -1,5 +1,8 @@
 //! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::{ClockDomain, Cycle, UnitId};
@@ -9,13 +12,16 @@ use warpshard_gpu::sm::{
     ClassCounts, KernelCounters, StallCounts, WarpReasonCounts, add_classes, visit_classes, visit_stalls, visit_warp_reasons,
 };
 use warpshard_mem::llc::LlcKernelCounters;
-use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies, PerKernel};
+use warpshard_stats::{ComponentStats, CounterInfo, Counters, KernelStats, LateMessages, Latencies, LaunchCounters, Values};
 use warpshard_workload::Workload;
 
 use super::layout::ChipLayout;
 use super::system_stats::{Ids, take_ends, take_kernels};
 use super::unit::ChipUnit;
 use crate::BuildError;
+
+/// Launches whose counters are summed at a time.
+const LAUNCHES: usize = 1024;
 
 /// What SMs and LLC slices counted for a kernel launch.
 #[derive(Clone, Default)]
@@ -82,7 +88,7 @@ pub(super) struct Share {
     /// The values of the counters of units, by unit.
     counters: Vec<(u32, Vec<u64>)>,
     /// The values of the counters of kernels over these units, by kernel; none of a kernel for which these counted nothing.
-    kernels: Vec<Vec<u64>>,
+    kernels: Vec<Values>,
     /// Read latencies of DRAM channels, by unit.
     latencies: Vec<(u32, Latencies)>,
     /// What grid schedulers have, by unit.
@@ -114,40 +120,28 @@ impl Share {
     /// That of this rank, which stepped the units that `owned` says.
     fn of(units: &[ChipUnit], owned: &[bool], kernels: usize, late: LateMessages, messages: u64) -> Self {
         let mut share = Self { late, messages, ..Self::default() };
-        let mut of_kernels = PerKernel::<OfKernel>::new(kernels);
         for (index, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
             let mut values = Vec::new();
             unit.visit_counters(&mut values);
             share.counters.push((index as u32, values));
             match unit {
-                ChipUnit::Sm(sm) => {
-                    let stats = sm.stats();
-                    stats.kernels.counted().for_each(|(kernel, part)| of_kernels[kernel].sm.add(part));
-                    stats.kernels.counted().for_each(|(kernel, part)| add_classes(&mut of_kernels[kernel].classes, &part.classes));
-                    for (kernel, part) in sm.warp_reasons().into_iter().flat_map(PerKernel::counted) {
-                        let sums = of_kernels[kernel].reasons.get_or_insert_default();
-                        sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-                    }
-                    // The first are of schedulers without warps.
-                    for (kernel, part) in stats.stalls.counted().filter_map(|(row, part)| Some((row.checked_sub(1)?, part))) {
-                        of_kernels[kernel].stalls.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-                    }
-                }
                 ChipUnit::Grid(grid) => share.grids.push((index as u32, of_grid(grid))),
                 ChipUnit::Partition(partition) => {
-                    for slice in partition.kernels() {
-                        slice.counted().for_each(|(kernel, part)| of_kernels[kernel].llc.add(part));
-                    }
                     if partition.channel().command_level().is_some() {
                         share.latencies.push((index as u32, partition.channel().read_latency().clone()));
                     }
                 }
-                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) | ChipUnit::Peers(_) => {}
+                ChipUnit::Sm(_) | ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) | ChipUnit::Peers(_) => {}
             }
         }
-        share.kernels = vec![Vec::new(); kernels];
-        for (kernel, counted) in of_kernels.counted() {
-            counted.visit(&mut |_, value| share.kernels[kernel].push(value));
+        share.kernels.reserve(kernels);
+        for first in (0..kernels).step_by(LAUNCHES) {
+            let range = first..kernels.min(first + LAUNCHES);
+            for of_kernel in of_kernels(units, owned, range) {
+                let mut values = Vec::new();
+                of_kernel.iter().for_each(|counted| counted.visit(&mut |_, value| values.push(value)));
+                share.kernels.push(values.into_iter().collect());
+            }
         }
         share
     }
@@ -155,14 +149,50 @@ impl Share {
     fn add(&mut self, other: Self) {
         self.counters.extend(other.counters);
         self.latencies.extend(other.latencies);
-        for (sums, parts) in self.kernels.iter_mut().zip(other.kernels) {
-            sums.resize(sums.len().max(parts.len()), 0);
-            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        for (sums, parts) in self.kernels.iter_mut().zip(&other.kernels) {
+            *sums = sums.plus(parts);
         }
         self.grids.extend(other.grids);
         self.late.add(&other.late);
         self.messages += other.messages;
     }
+}
+
+/// What units counted for some launches; `None` for a launch for which they counted nothing.
+fn of_kernels(units: &[ChipUnit], owned: &[bool], range: Range<usize>) -> Vec<Option<OfKernel>> {
+    let mut sums: Vec<Option<OfKernel>> = vec![None; range.len()];
+    let mut sum = |kernel: usize, add: &mut dyn FnMut(&mut OfKernel)| add(sums[kernel - range.start].get_or_insert_default());
+    for (_, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
+        match unit {
+            ChipUnit::Sm(sm) => {
+                let stats = sm.stats();
+                for (kernel, part) in stats.kernels.counted_in(range.clone()) {
+                    sum(kernel, &mut |all| {
+                        all.sm.add(&part);
+                        add_classes(&mut all.classes, &part.classes);
+                    });
+                }
+                for (kernel, part) in sm.warp_reasons().into_iter().flat_map(|reasons| reasons.counted_in(range.clone())) {
+                    sum(kernel, &mut |all| add_each(all.reasons.get_or_insert_default(), &part));
+                }
+                // The first are of schedulers without warps.
+                for (row, part) in stats.stalls.counted_in(range.start + 1..range.end + 1) {
+                    sum(row - 1, &mut |all| add_each(&mut all.stalls, &part));
+                }
+            }
+            ChipUnit::Partition(partition) => {
+                for (kernel, part) in partition.kernels().flat_map(|slice| slice.counted_in(range.clone())) {
+                    sum(kernel, &mut |all| all.llc.add(&part));
+                }
+            }
+            ChipUnit::Grid(_) | ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) | ChipUnit::Peers(_) => {}
+        }
+    }
+    sums
+}
+
+fn add_each(sums: &mut [u64], parts: &[u64]) {
+    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
 }
 
 fn of_grid(grid: &Grid) -> OfGrid {
@@ -231,16 +261,16 @@ pub(super) fn collect(
     let mut infos: Vec<&'static CounterInfo> = Vec::new();
     let reasons = units.iter().any(|unit| matches!(unit, ChipUnit::Sm(sm) if sm.warp_reasons().is_some()));
     OfKernel { reasons: reasons.then(Default::default), ..OfKernel::default() }.visit(&mut |info, _| infos.push(info));
+    let infos: Arc<[&'static CounterInfo]> = infos.into();
     for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
         // Of launches that were never reached nothing is shown; the first one names the counters.
         if kernel.launched.is_some() || kernel.index.0 == 0 {
-            let values = values.iter().copied().chain(std::iter::repeat(0));
-            kernel.counters = infos.iter().zip(values).map(|(info, value)| Counted { info, value }).collect();
+            kernel.counters = LaunchCounters::new(&infos, values.clone());
         }
     }
     let of_all = |name: &str| -> Vec<u64> {
         let column = infos.iter().position(|info| info.name == name);
-        all.kernels.iter().map(|values| column.and_then(|column| values.get(column)).copied().unwrap_or(0)).collect()
+        all.kernels.iter().map(|values| column.and_then(|column| values.iter().nth(column)).unwrap_or(0)).collect()
     };
     let (warp_instructions, thread_instructions) = (of_all("warp_instructions"), of_all("thread_instructions"));
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();

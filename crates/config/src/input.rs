@@ -12,6 +12,9 @@ use std::path::Path;
 /// The most bytes of a text that is read as a whole: a machine, a run, a kernel model, a mix or profiles of CPU cores, energies of events.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
+/// The most bytes of a result file or a checkpoint that is read as a whole.
+pub const LONGEST_RESULT: u64 = 4 << 30;
+
 /// Opens a regular file.
 ///
 /// # Errors
@@ -31,16 +34,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`], and when the file is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     let file = match (open(path), warpshard_programs::find(path)) {
         (Err(error), Some(text)) if error.kind() == io::ErrorKind::NotFound => return Ok(text.as_bytes().to_vec()),
         (opened, _) => opened?,
     };
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the most that is read")));
-    }
-    Ok(bytes)
+    bounded(file, most)
 }
 
 /// Reads a regular file of UTF-8 text of at most [`LONGEST_TEXT`] bytes.
@@ -49,6 +47,33 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// As [`read`], and when the file is no text.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path, LONGEST_TEXT)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Reads a file that this program wrote, results or a checkpoint: a regular file of at most [`LONGEST_RESULT`] bytes.
+///
+/// # Errors
+/// As [`open`], and when the file is longer.
+pub fn read_written(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(open(path)?, LONGEST_RESULT)
+}
+
+fn bounded(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file.metadata()?.len() <= most {
+        (&file).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= most {
+            return Ok(bytes);
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the most that is read")))
+}
+
+/// The same of UTF-8 text.
+///
+/// # Errors
+/// As [`open`], and when the file is no text.
+pub fn read_written_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_written(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 /// Whether there is a file of this path, or a program that comes with warpshard.

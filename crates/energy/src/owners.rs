@@ -4,7 +4,7 @@
 //! count by kernel is exact. Other events of the SMs go by warp instructions, those of networks, links and LLC by LLC accesses, those of DRAM by its
 //! sectors. Clocks and what is spent at rest belong to nobody.
 
-use warpshard_stats::{Counted, Outcome, components};
+use warpshard_stats::{Counted, LaunchCounters, Outcome, components};
 
 use super::counts::Counts;
 use super::event::{Event, TERMS};
@@ -14,14 +14,14 @@ use super::model::Model;
 #[derive(Clone, Default)]
 struct Work<'a> {
     /// The counters of its kernels.
-    kernels: Vec<&'a [Counted]>,
+    kernels: Vec<&'a LaunchCounters>,
     llc_accesses: u64,
     dram_sectors: u64,
 }
 
 impl Work<'_> {
     fn sum(&self, wanted: &dyn Fn(&str) -> bool) -> u64 {
-        self.kernels.iter().map(|counters| total(counters, wanted)).sum()
+        self.kernels.iter().map(|counters| total(counters.iter(), wanted)).sum()
     }
 }
 
@@ -32,7 +32,7 @@ impl Model {
     /// Joules of the events of each kernel launch.
     pub fn by_kernel(&self, outcome: &Outcome) -> Vec<f64> {
         let work = outcome.kernels.iter().map(|kernel| {
-            let of = |names: &[&str]| total(&kernel.counters, &|name| names.contains(&name));
+            let of = |names: &[&str]| total(kernel.counters.iter(), &|name| names.contains(&name));
             Work { kernels: vec![&kernel.counters], llc_accesses: of(&ACCESSES), dram_sectors: of(&SECTORS) }
         });
         self.divided(outcome, &work.collect::<Vec<_>>())
@@ -48,7 +48,7 @@ impl Model {
         }
         let count = work.len();
         for component in outcome.components.iter().filter(|component| component.kind == components::APPLICATION_LLC) {
-            let of = |names: &[&str]| total(&component.counters, &|name| names.contains(&name));
+            let of = |names: &[&str]| total(component.counters.iter().copied(), &|name| names.contains(&name));
             let work = &mut work[component.id as usize % count];
             work.llc_accesses += of(&ACCESSES);
             work.dram_sectors += of(&SECTORS);
@@ -83,8 +83,8 @@ impl Model {
     }
 }
 
-fn total(counters: &[Counted], wanted: &dyn Fn(&str) -> bool) -> u64 {
-    counters.iter().filter(|counted| wanted(counted.info.name)).map(|counted| counted.value).sum()
+fn total(counters: impl Iterator<Item = Counted>, wanted: &dyn Fn(&str) -> bool) -> u64 {
+    counters.filter(|counted| wanted(counted.info.name)).map(|counted| counted.value).sum()
 }
 
 /// The parts of a whole, equal where there is nothing to go by.

@@ -203,7 +203,7 @@ impl Run {
             let (cycle, sm, name) = (entry.cycle.saturating_sub(launch), entry.sm, entry.name.to_owned());
             entry.value.map(|value| Record { cycle, sm, name, value })
         };
-        let issued = outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS));
+        let issued = outcome.kernels.iter().filter_map(|kernel| kernel.counters.get(metrics::WARP_INSTRUCTIONS));
         Self {
             cycles: outcome.cycles.saturating_sub(launch).max(1),
             net_cycles: metrics::net_cycles(outcome).max(1),

@@ -1,6 +1,6 @@
 //! Lays a kernel's steps out as static instructions and binds its formulas.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -47,8 +47,6 @@ pub(super) struct Launch<'a> {
     pub(super) constants: &'a Constants,
     /// Buffers, shared arrays first.
     pub(super) buffers: &'a [Buffer],
-    /// The launch, counted over the workload.
-    pub(super) launch: u64,
     /// Seed of the run.
     pub(super) seed: u64,
 }
@@ -181,7 +179,6 @@ impl<'a> Compiler<'a> {
         });
         let program = Program {
             info,
-            launch: self.launch.launch,
             seed: self.launch.seed,
             code: code.collect(),
             blocks: self.blocks.into_iter().filter(|&start| (start as usize) < self.drafts.len()).collect(),
@@ -196,6 +193,7 @@ impl<'a> Compiler<'a> {
             places: self.places,
             threads,
             sharing: self.sharing,
+            alike: OnceLock::new(),
         };
         Compiled { program, mnemonics: self.drafts.into_iter().map(|draft| draft.mnemonic).collect() }
     }

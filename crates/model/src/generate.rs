@@ -23,15 +23,15 @@ const MAX_CTA_INSTRUCTIONS: u32 = 1 << 26;
 #[derive(Debug)]
 pub(super) struct Generator {
     program: Arc<Program>,
-    /// The one program of a kernel whose CTAs are all alike.
-    alike: OnceLock<Arc<CtaProgram>>,
+    /// The launch, counted over the workload.
+    launch: u64,
     failure: OnceLock<Problem>,
 }
 
 impl Generator {
-    /// A generator of `program`'s CTAs.
-    pub(super) fn new(program: Arc<Program>) -> Self {
-        Self { program, alike: OnceLock::new(), failure: OnceLock::new() }
+    /// A generator of the CTAs of launch number `launch` over the workload, which executes `program`.
+    pub(super) fn new(program: Arc<Program>, launch: u64) -> Self {
+        Self { program, launch, failure: OnceLock::new() }
     }
 
     /// What went wrong, if anything did.
@@ -41,10 +41,10 @@ impl Generator {
 
     fn generate(&self, index: CtaIndex) -> Arc<CtaProgram> {
         let program = &*self.program;
-        let warps = match warps(program, index) {
+        let warps = match warps(program, self.launch, index) {
             Ok(warps) => warps,
             Err(trouble) => {
-                let _ = self.failure.set(trouble.describe(program, index));
+                let _ = self.failure.set(trouble.describe(program, self.launch, index));
                 vec![WarpStream::default(); program.threads.len()].into()
             }
         };
@@ -54,7 +54,8 @@ impl Generator {
 
 impl CtaSource for Generator {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        if self.program.sharing.ctas { Arc::clone(self.alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
+        let Program { sharing, alike, .. } = &*self.program;
+        if sharing.ctas { Arc::clone(alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
     }
 
     fn save(&self, _: &mut Writer) {}
@@ -91,7 +92,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    fn describe(self, program: &Program, cta: CtaIndex) -> Problem {
+    fn describe(self, program: &Program, launch: u64, cta: CtaIndex) -> Problem {
         let origin = &program.origins[self.origin as usize];
         let cause = match self.cause {
             Cause::Fault(fault) => fault.to_string(),
@@ -102,20 +103,20 @@ impl Trouble {
             Cause::TooLong => format!("the warp executes more than {MAX_WARP_INSTRUCTIONS} instructions"),
             Cause::CtaTooLong => format!("the warps of the CTA execute more than {MAX_CTA_INSTRUCTIONS} instructions"),
         };
-        let place = format!("this happens in kernel {} (launch {}), {cta}, warp {}", program.info.name, program.launch, self.warp);
+        let place = format!("this happens in kernel {} (launch {}), {cta}, warp {}", program.info.name, launch, self.warp);
         Problem::new(origin.line, &origin.key, cause).given(&origin.text).help(place)
     }
 }
 
 /// The streams of one CTA.
-fn warps(program: &Program, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble> {
+fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble> {
     let grid = program.info.grid;
     let mut frame = Frame {
         uniform: vec![0; usize::from(program.uniform_slots)],
         places: &[],
         lanes: vec![[0; WARP_SIZE as usize]; usize::from(program.lane_slots - lanes::COUNT)],
         seed: program.seed,
-        kernel: program.launch,
+        kernel: launch,
         occurrence: 0,
     };
     frame.uniform[usize::from(uniform::CTA)] = i64::from(cta.0);

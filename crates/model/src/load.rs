@@ -11,6 +11,7 @@ use super::error::{ModelError, Problem, suggest};
 use super::expr;
 use super::generate::Generator;
 use super::kernel::{Constants, bounded, constant, needs, place_buffers};
+use super::program::Program;
 use super::schema::{self, ModelText};
 use super::scope;
 use super::text::{Formula, Reader};
@@ -18,8 +19,8 @@ use super::text::{Formula, Reader};
 /// Most launches of a model: kernels are numbered in 16 bits.
 const MAX_LAUNCHES: usize = warpshard_base::MOST_KERNELS;
 
-/// Most static instructions of all launches of a model together: each launch has code of its own, of a few hundred bytes per
-/// instruction.
+/// Most static instructions of all compiled kernels of a model together, of a few hundred bytes each. Launches that no formula tells apart share
+/// their code.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
 /// A kernel launch of a model, with what a trace needs beyond the workload.
@@ -117,23 +118,32 @@ impl Model {
                 continue;
             }
             let launches = bounded(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
+            // What the launches of the kernel execute, where no formula tells them apart.
+            let mut common: Option<(Arc<Program>, Arc<[String]>)> = None;
             for launch in 0..launches {
                 let mut constants = parameters.clone();
                 constants.push(("launch".to_owned(), launch));
                 let number = kernels.len() as u64;
                 let built = needs(text, number + 1, &constants).and_then(|(info, mut known)| {
+                    if let Some((program, mnemonics)) = &common {
+                        return kernel(Arc::clone(program), Arc::clone(mnemonics), number);
+                    }
                     known.extend(buffers.iter().cloned());
                     constants.extend(sizes(&info));
-                    let launch = Launch { file, model, kernel: text, constants: &constants, buffers: &known, launch: number, seed };
-                    let compiled = compile::compile(launch, info)?;
-                    kernel(compiled)
+                    let launch = Launch { file, model, kernel: text, constants: &constants, buffers: &known, seed };
+                    let Compiled { program, mnemonics } = compile::compile(launch, info)?;
+                    instructions += mnemonics.len();
+                    let program = Arc::new(program);
+                    if !model.names_launch {
+                        common = Some((Arc::clone(&program), Arc::clone(&mnemonics)));
+                    }
+                    kernel(program, mnemonics, number)
                 });
                 match built {
                     Ok(kernel) => {
                         if kernels.len() >= MAX_LAUNCHES {
                             return Err(vec![text.launches.problem(format!("more than {MAX_LAUNCHES} launches in all"))]);
                         }
-                        instructions += kernel.mnemonics.len();
                         if instructions > MAX_INSTRUCTIONS {
                             let all = format!("the code of all launches has more than {MAX_INSTRUCTIONS} static instructions");
                             return Err(vec![text.launches.problem(all).help("reduce the launches, or simulate them in parts")]);
@@ -232,15 +242,15 @@ fn sizes(info: &KernelInfo) -> impl Iterator<Item = (String, i64)> {
     SIZES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), i64::from(value)))
 }
 
-/// The kernel of a compiled launch, its first and last CTA tried out.
-fn kernel(compiled: Compiled) -> Result<ModelKernel, Vec<Problem>> {
-    let info = compiled.program.info.clone();
-    let source = Arc::new(Generator::new(Arc::new(compiled.program)));
+/// Launch number `launch` of a compiled kernel, its first and last CTA tried out.
+fn kernel(program: Arc<Program>, mnemonics: Arc<[String]>, launch: u64) -> Result<ModelKernel, Vec<Problem>> {
+    let info = KernelInfo { id: launch + 1, ..program.info.clone() };
+    let source = Arc::new(Generator::new(program, launch));
     for cta in [0, info.ctas() - 1] {
         source.cta(CtaIndex(cta));
     }
     match source.problem() {
         Some(problem) => Err(vec![problem.clone()]),
-        None => Ok(ModelKernel { kernel: Kernel { info, source }, mnemonics: compiled.mnemonics }),
+        None => Ok(ModelKernel { kernel: Kernel { info, source }, mnemonics }),
     }
 }

@@ -1,9 +1,9 @@
 //! A compiled kernel: what the generator executes once per warp.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use warpshard_workload::{KernelInfo, StaticInst};
+use warpshard_workload::{CtaProgram, KernelInfo, StaticInst};
 
 use super::address::{Comparison, Pattern, Sum};
 use super::value::{Lanes, Value};
@@ -95,13 +95,11 @@ pub(super) struct Sharing {
     pub(super) warps: bool,
 }
 
-/// A compiled kernel launch.
+/// A compiled kernel, of one or more launches.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Needs and names.
     pub(super) info: KernelInfo,
-    /// The launch, counted over the workload.
-    pub(super) launch: u64,
     /// Seed of the run.
     pub(super) seed: u64,
     /// Static instructions.
@@ -130,4 +128,6 @@ pub(super) struct Program {
     pub(super) threads: Box<[u32]>,
     /// What may be shared.
     pub(super) sharing: Sharing,
+    /// The one program of a kernel whose CTAs are all alike.
+    pub(super) alike: OnceLock<Arc<CtaProgram>>,
 }

@@ -49,11 +49,15 @@ pub(super) struct ModelText {
     pub(super) buffers: Vec<BufferText>,
     pub(super) blocks: Vec<(String, Vec<Step>)>,
     pub(super) kernels: Vec<KernelText>,
+    /// Whether a formula may name the launch, so that launches of a kernel differ.
+    pub(super) names_launch: bool,
 }
 
 /// Reads the whole file; what is wrong goes to `reader`.
 pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
-    let mut model = ModelText::default();
+    // A word with an escaped letter is not seen, so that a text with escapes is taken for one that names the launch.
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut model = ModelText { names_launch: text.contains('\\') || words.any(|word| word == "launch"), ..ModelText::default() };
     let document = match DeTable::parse(text) {
         Ok(document) => document,
         Err(error) => {

@@ -300,7 +300,7 @@ impl Device {
         };
         let (stream, textures) = (StreamId(0), Arc::default());
         let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
-        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument)?;
+        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument, &[])?;
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
         if let Err(problem) = done {

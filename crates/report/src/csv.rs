@@ -154,9 +154,9 @@ pub fn kernels_parquet(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<u8>, N
 }
 
 fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str>, impl Iterator<Item = Vec<Cell>> + use<'a>) {
-    let counters = outcome.kernels.first().map_or(&[][..], |kernel| &kernel.counters);
+    let counters = outcome.kernels.iter().take(1).flat_map(|kernel| kernel.counters.iter());
     let own = |name: &str| !KERNEL.contains(&name);
-    let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
+    let head = KERNEL.iter().copied().chain(counters.map(|counted| counted.info.name).filter(|name| own(name)));
     let joules = event_joules(facts, outcome);
     let bases = outcome.sampled.as_ref().map(|sampled| &sampled.kernels);
     let head = head.chain(joules.first().map(|_| "event_joules")).chain(bases.map(|_| "sampled")).collect();

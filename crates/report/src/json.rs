@@ -231,7 +231,7 @@ fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &Judge<'_>), joules
     if let Some(verdict) = judge.verdict(kernel).and_then(|verdict| serde_json::to_value(verdict).ok()) {
         map.insert("verdict".into(), verdict);
     }
-    map.insert("counters".into(), values(&kernel.counters));
+    map.insert("counters".into(), values(&kernel.counters.iter().collect::<Vec<_>>()));
     Value::Object(map)
 }
 
@@ -289,7 +289,7 @@ fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
         Value::Object(counters.iter().map(describe).collect())
     };
     let mut map = Map::new();
-    map.insert("kernel".into(), help(kernels.first().map_or(&[], |k| &k.counters)));
+    map.insert("kernel".into(), help(&kernels.iter().take(1).flat_map(|kernel| kernel.counters.iter()).collect::<Vec<_>>()));
     for total in &totals.0 {
         map.insert(total.kind.into(), help(&total.counters));
     }

@@ -43,7 +43,7 @@ pub mod verdict;
 pub use error::TimelineError;
 pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile, Target};
-pub use scratch::{Scratch, write_whole};
+pub use scratch::{Scratch, is_special, write_whole};
 pub use summary::{relaxed_words, summary};
 
 #[cfg(test)]

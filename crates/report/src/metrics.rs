@@ -132,16 +132,16 @@ impl MemoryLevel {
 /// The counters that SMs keep per kernel, summed over the kernels.
 pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
     let mut sums = Vec::new();
-    outcome.kernels.iter().for_each(|kernel| add(&mut sums, &kernel.counters));
+    outcome.kernels.iter().for_each(|kernel| add(&mut sums, kernel.counters.iter()));
     sums
 }
 
 /// Adds counters by their names.
-fn add(sums: &mut Vec<Counted>, counters: &[Counted]) {
+fn add(sums: &mut Vec<Counted>, counters: impl Iterator<Item = Counted>) {
     for counted in counters {
         match sums.iter_mut().find(|sum| sum.info.name == counted.info.name) {
             Some(sum) => sum.value += counted.value,
-            None => sums.push(*counted),
+            None => sums.push(counted),
         }
     }
 }
@@ -238,8 +238,8 @@ impl Work {
         let end = kernel.ended.unwrap_or(outcome.cycles);
         Self {
             cycles: kernel.started.map_or(0, |start| end.saturating_sub(start)),
-            warp_instructions: counter(&kernel.counters, WARP_INSTRUCTIONS).unwrap_or(0),
-            thread_instructions: counter(&kernel.counters, THREAD_INSTRUCTIONS).unwrap_or(0),
+            warp_instructions: kernel.counters.get(WARP_INSTRUCTIONS).unwrap_or(0),
+            thread_instructions: kernel.counters.get(THREAD_INSTRUCTIONS).unwrap_or(0),
         }
     }
 
@@ -337,9 +337,11 @@ pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
             Ok(at) => {
                 streams[at].kernels += 1;
                 streams[at].work = streams[at].work.plus(work);
-                add(&mut streams[at].counters, &kernel.counters);
+                add(&mut streams[at].counters, kernel.counters.iter());
             }
-            Err(at) => streams.insert(at, StreamWork { stream: kernel.stream, kernels: 1, work, counters: kernel.counters.clone() }),
+            Err(at) => {
+                streams.insert(at, StreamWork { stream: kernel.stream, kernels: 1, work, counters: kernel.counters.iter().collect() })
+            }
         }
     }
     streams

@@ -101,7 +101,9 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
             "l1_write_pending_hits" "accesses" = 0,
             "l1_write_misses" "accesses" = 200,
             "l1_write_sector_misses" "accesses" = 0,
-        ],
+        ]
+        .into_iter()
+        .collect(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! wrote its number.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -110,11 +110,23 @@ pub(super) fn sweep(parent: &Path) {
     }
 }
 
-/// Writes a file under a temporary name first, so that it is complete or not there.
+/// Whether there is a device, a pipe or a socket of this name, which a file must not replace.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
+}
+
+/// Writes a file under a temporary name first, so that it is complete or not there. A link stays, and its target is written. Devices and pipes are
+/// written into.
 ///
 /// # Errors
 /// When the system refuses.
 pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+    if is_special(path) {
+        return fs::OpenOptions::new().write(true).open(path)?.write_all(contents);
+    }
+    // Of a link that leads nowhere the link itself is replaced.
+    let target = fs::canonicalize(path);
+    let path = target.as_deref().unwrap_or(path);
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let scratch = Scratch::new(folder)?;

@@ -5,7 +5,7 @@
 //! results follow from. A new file replaces the old one when it is complete and on the disk, so that a process killed at any time leaves a whole one.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use twox_hash::XxHash3_128;
 
 use warpshard_base::Cycle;
 use warpshard_chip::Checkpoints;
-use warpshard_config::Loaded;
+use warpshard_config::{Loaded, input};
 
 use super::configuration::configuration_of;
 use super::digest::{Digest, Digests};
@@ -199,7 +199,7 @@ fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
 
 fn read(path: &Path) -> Result<(Header, Vec<u8>), CheckpointError> {
     let file = || path.to_owned();
-    let bytes = fs::read(path).map_err(|source| CheckpointError::Unreadable { file: file(), source })?;
+    let bytes = input::read_written(path).map_err(|source| CheckpointError::Unreadable { file: file(), source })?;
     decode(&bytes).map_err(|problem| CheckpointError::Damaged { file: file(), problem })
 }
 
@@ -225,7 +225,11 @@ fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {
     let (header, body) = rest.split_at(header_bytes as usize);
     let header: Header = serde_json::from_slice(header).map_err(|error| damaged(&format!("its header cannot be read: {error}")))?;
     let size = usize::try_from(header.bytes).map_err(|_| damaged("its state is larger than this host's memory"))?;
-    let state = zstd::bulk::decompress(body, size).map_err(|error| damaged(&format!("its state cannot be unpacked: {error}")))?;
+    // Memory follows what is unpacked, and not what the header says.
+    let mut state = Vec::new();
+    let unpacked =
+        zstd::stream::read::Decoder::new(body).and_then(|body| body.take(header.bytes.saturating_add(1)).read_to_end(&mut state));
+    unpacked.map_err(|error| damaged(&format!("its state cannot be unpacked: {error}")))?;
     if state.len() != size {
         return Err(damaged(&format!("its state has {} bytes in place of {size}", state.len())));
     }
@@ -268,6 +272,18 @@ mod tests {
             assert!(decode(&bytes[..length]).is_err(), "{length} bytes");
         }
         assert!(decode(&[bytes, vec![0]].concat()).unwrap_err().contains("says otherwise"));
+    }
+
+    #[test]
+    fn a_state_longer_or_shorter_than_its_header_says_is_an_error_that_takes_no_memory() {
+        for bytes in [0, 2, 4, u64::MAX - 1, u64::MAX] {
+            let forged = serde_json::to_vec(&Header { bytes, ..header("1", &[]) }).unwrap();
+            let body = zstd::bulk::compress(b"new", LEVEL).unwrap();
+            let lengths = [forged.len() as u64, body.len() as u64].map(u64::to_le_bytes);
+            let digest = digest_of(&forged, &body).to_le_bytes();
+            let file = [&MAGIC[..], &FORMAT.to_le_bytes(), &lengths[0], &lengths[1], &digest, &forged, &body].concat();
+            assert!(decode(&file).unwrap_err().contains("in place of"), "{bytes}");
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! which lacks a new key, is the same experiment.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use warpshard_config::input;
 use warpshard_report::FolderError;
 
 /// Settings of `[run]` that results do not depend on. The file of a trace counts by where it lies.
@@ -26,7 +26,7 @@ pub fn refuse_another(folder: &Path, run_toml: &str, resumed: bool) -> Result<()
     if !folder.join("stats.json").is_file() {
         return Ok(());
     }
-    let Ok(text) = fs::read_to_string(folder.join("run.toml")) else { return another("it is not that of a run".into()) };
+    let Ok(text) = input::read_written_text(&folder.join("run.toml")) else { return another("it is not that of a run".into()) };
     let Some(theirs) = values(&text) else { return another("its run.toml cannot be read".into()) };
     let ours = values(run_toml).unwrap_or_default();
     let differences = differences(&theirs, &ours, resumed);
@@ -43,7 +43,7 @@ pub fn refuse_another(folder: &Path, run_toml: &str, resumed: bool) -> Result<()
 /// # Errors
 /// When it holds those of something else.
 pub fn refuse_another_study(folder: &Path, name: &str) -> Result<(), FolderError> {
-    let Ok(text) = fs::read_to_string(folder.join("stats.json")) else { return Ok(()) };
+    let Ok(text) = input::read_written_text(&folder.join("stats.json")) else { return Ok(()) };
     let stats: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let found = match stats.get("study").and_then(serde_json::Value::as_str) {
         Some(study) if study == name => return Ok(()),
@@ -91,6 +91,8 @@ fn flatten(prefix: &str, table: &toml::Table, values: &mut BTreeMap<String, Stri
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const RUN: &str = "name = \"tiny\"\n[gpu]\nsms = 4\n[run]\nversion = \"1\"\nthreads = 1\nseed = 1\n[run.workload]\nname = \"vecadd\"\n";

@@ -12,7 +12,7 @@ use warpshard_control::Controller;
 use warpshard_energy::Model;
 use warpshard_policy::common::InstructionLimit;
 use warpshard_report::frame::NoParquet;
-use warpshard_report::metrics::{THREAD_INSTRUCTIONS, counter};
+use warpshard_report::metrics::THREAD_INSTRUCTIONS;
 use warpshard_report::picture::PictureError;
 use warpshard_report::text::Style;
 use warpshard_report::{ResultFile, RunFacts, Target, csv, energy, json, summary};
@@ -334,7 +334,7 @@ impl Ready<'_> {
             }
         };
         let decoded_meanwhile = clock.seconds() - decoded_before;
-        let issued: u64 = outcome.kernels.iter().filter_map(|kernel| counter(&kernel.counters, THREAD_INSTRUCTIONS)).sum();
+        let issued: u64 = outcome.kernels.iter().filter_map(|kernel| kernel.counters.get(THREAD_INSTRUCTIONS)).sum();
         if outcome.ended_by == EndedBy::Controller && limit.is_some_and(|limit| issued >= limit) {
             outcome.ended_by = EndedBy::MaxInstructions;
         }

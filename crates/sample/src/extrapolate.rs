@@ -2,7 +2,9 @@
 
 use warpshard_base::KernelIndex;
 use warpshard_chip::{Mark, RunResult};
-use warpshard_stats::{Basis, ComponentStats, Counted, EndedBy, Estimate, IntervalSeries, KernelStats, Outcome, Sampled, SampledStratum};
+use warpshard_stats::{
+    Basis, ComponentStats, EndedBy, Estimate, IntervalSeries, KernelStats, LaunchCounters, Outcome, Sampled, SampledStratum,
+};
 use warpshard_workload::Workload;
 
 use super::estimate::Interval;
@@ -61,7 +63,7 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
     let one = |measured: &warpshard_chip::Measured| {
         let row = result.outcome.kernels[measured.kernel.index()].clone();
         let values = difference(&measured.end.values, &before.values);
-        let own = row.counters.iter().find(|counted| counted.info.name == "warp_instructions").map_or(0, |counted| counted.value);
+        let own = row.counters.get("warp_instructions").unwrap_or(0);
         let values = balanced(values, &issued, own);
         let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
         let reached = |mark: &Mark| Reached {
@@ -99,7 +101,7 @@ impl Launched {
         let factor = all as f64 / self.warp_instructions.max(1) as f64;
         let scaled = |value: u64| (value as f64 * factor).round() as u64;
         let mut row = self.row.clone();
-        row.counters.iter_mut().for_each(|counted| counted.value = scaled(counted.value));
+        row.counters = row.counters.map(scaled);
         let net_cycles = inside.cycles(all as f64).0.round() as u64;
         Self { values, row, net_cycles, dram_bursts: scaled(self.dram_bursts), ..self }
     }
@@ -126,7 +128,7 @@ pub(super) struct Rows<'a> {
     workload: &'a Workload,
     launches: &'a [Launch],
     /// Net cycles, launch latency and counters of each launch.
-    rows: Vec<Option<(f64, f64, Vec<Counted>)>>,
+    rows: Vec<Option<(f64, f64, LaunchCounters)>>,
     values: Vec<f64>,
     strata: Vec<SampledStratum>,
 }
@@ -144,15 +146,12 @@ impl<'a> Rows<'a> {
         measured: impl Iterator<Item = ((usize, &'b Launched), f64)>,
         expected: impl Fn(f64) -> f64,
     ) {
-        let (mut sums, mut work, mut latency, mut count): (Vec<Counted>, f64, f64, u32) = (Vec::new(), 0.0, 0.0, 0);
+        let (mut sums, mut work, mut latency, mut count) = (LaunchCounters::default(), 0.0, 0.0, 0_u32);
         let mut cycles = 0.0;
         for ((launch, launched), weight) in measured {
             self.values.resize(launched.values.len(), 0.0);
             self.values.iter_mut().zip(&launched.values).for_each(|(sum, value)| *sum += weight * *value as f64);
-            if sums.is_empty() {
-                sums = launched.row.counters.iter().map(|counted| Counted { value: 0, ..*counted }).collect();
-            }
-            sums.iter_mut().zip(&launched.row.counters).for_each(|(sum, counted)| sum.value += counted.value);
+            sums = sums.plus(&launched.row.counters);
             work += self.launches[launch].warp_instructions as f64;
             latency += launched.latency as f64;
             count += 1;
@@ -163,7 +162,7 @@ impl<'a> Rows<'a> {
             if self.rows[launch].is_none() {
                 let own = self.launches[launch].warp_instructions as f64;
                 let share = own / work.max(1.0);
-                let counters = sums.iter().map(|sum| Counted { value: (sum.value as f64 * share).round() as u64, ..*sum }).collect();
+                let counters = sums.map(|sum| (sum as f64 * share).round() as u64);
                 cycles += expected(own);
                 self.rows[launch] = Some((expected(own), latency / f64::from(count.max(1)), counters));
             }

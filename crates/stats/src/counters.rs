@@ -82,6 +82,12 @@ macro_rules! counters {
                 Self { $($field: self.$field - earlier.$field,)* }
             }
         }
+
+        impl $crate::Tally for $name {
+            fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
+                $(see(&mut self.$field);)*
+            }
+        }
     };
 }
 

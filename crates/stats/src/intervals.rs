@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
+use super::numbers::{MOST_NUMBER_BYTES, put, take};
 use super::{Counted, CounterInfo};
 
 /// Rows of a compressed block.
 const BLOCK_ROWS: usize = 512;
 /// Level of zstd: higher levels take longer and gain little.
 const LEVEL: i32 = 1;
-/// Most bytes of an encoded number.
-const MOST_NUMBER_BYTES: usize = 10;
-
 /// A column: the kind of component and the counter, summed over all of the kind.
 pub type IntervalColumn = (&'static str, &'static CounterInfo);
 
@@ -199,29 +197,6 @@ impl IntervalValues<'_> {
 
 fn pack(bytes: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(bytes, LEVEL).expect("memory takes every byte")
-}
-
-/// Encodes a number in bytes of seven bits.
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Decodes a number; `None` at the end of the data.
-fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let mut number = 0;
-    for place in 0..MOST_NUMBER_BYTES {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        number |= u64::from(byte & 0x7f) << (7 * place);
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

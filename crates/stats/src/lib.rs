@@ -7,6 +7,8 @@ mod counters;
 mod intervals;
 mod latency;
 mod launch;
+mod launch_counters;
+mod numbers;
 mod outcome;
 mod per_kernel;
 mod relaxed;
@@ -16,10 +18,11 @@ pub use counters::{Counted, CounterInfo, CounterVisitor, Counters};
 pub use intervals::{IntervalColumn, IntervalRow, IntervalSeries, IntervalValues};
 pub use latency::Latencies;
 pub use launch::Launch;
+pub use launch_counters::{LaunchCounters, Values};
 pub use outcome::{
     Alone, ApplicationStats, ComponentStats, EndedBy, GpuStats, HostFacts, KernelStats, Outcome, RankFacts, SystemStats, TimelineEntry,
     WorkerFacts,
 };
-pub use per_kernel::PerKernel;
+pub use per_kernel::{PerKernel, Tally};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};
 pub use sampled::{Basis, Estimate, Sampled, SampledStratum};

@@ -2,7 +2,7 @@
 
 use warpshard_base::{AppId, KernelIndex, StreamId};
 
-use super::{Counted, CounterInfo, CounterVisitor, IntervalSeries, Latencies, Relaxed, Sampled};
+use super::{Counted, CounterInfo, CounterVisitor, IntervalSeries, Latencies, LaunchCounters, Relaxed, Sampled};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub struct KernelStats {
     /// The part of its launch latency in which no other kernel ran, in core cycles.
     pub launch_latency_cycles: u64,
     /// Counters that the SMs keep per kernel, summed over the SMs.
-    pub counters: Vec<Counted>,
+    pub counters: LaunchCounters,
 }
 
 /// What a controller decided or computed at a cut: one knob, one number, or a remark.

@@ -1,135 +1,274 @@
-//! A unit's counters by kernel launch. A launch for which the unit has counted nothing takes two bytes.
+//! A unit's counters by kernel launch. Launches for which the unit has counted nothing take no memory, and those that it has not counted for lately
+//! take some tens of bytes.
 
-use std::ops::{Index, IndexMut};
+use std::collections::BTreeMap;
+use std::ops::Index;
+
+use rustc_hash::FxHashMap;
 
 use warpshard_state::{Reader, State, StateError, Writer};
+
+use super::numbers;
+
+/// A fixed number of counts.
+pub trait Tally: Clone + Default {
+    /// Passes every count to `see`, always in the same order.
+    fn counts(&mut self, see: &mut dyn FnMut(&mut u64));
+}
+
+impl Tally for u64 {
+    fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
+        see(self);
+    }
+}
+
+impl<T: Tally, const N: usize> Tally for [T; N]
+where
+    [T; N]: Default,
+{
+    fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
+        self.iter_mut().for_each(|part| part.counts(see));
+    }
+}
+
+/// Launches whose counters are kept as they are; those of others are encoded. More than run at the same time on a GPU.
+const WARM: usize = 128;
 
 /// A unit's counters for each kernel launch; all zero until the unit counts something for the launch.
 #[derive(Clone, Debug)]
 pub struct PerKernel<T> {
-    /// For each launch, the index of its counters in `values`; 0 if it has none.
-    slots: Box<[u16]>,
-    /// Counters; the first entry stays zero.
+    /// Counters of at most [`WARM`] launches; before them an entry that stays zero.
     values: Vec<T>,
     /// The launch for which something was counted last, mostly that of the next count, and the index of its counters.
     last: (u32, u16),
+    /// What is read when the launch changes.
+    cold: Box<Cold<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Cold<T> {
+    kernels: usize,
+    /// The launches whose counters are in [`PerKernel::values`], with their indices there.
+    slots: FxHashMap<u32, u16>,
+    /// The launch of each entry of [`PerKernel::values`]; of the first none.
+    owners: Vec<u32>,
+    /// The entry that the next launch takes once there are [`WARM`].
+    next: u16,
+    /// The counters of other launches, encoded.
+    packed: BTreeMap<u32, Box<[u8]>>,
+    /// Their sum.
+    packed_sum: T,
 }
 
 /// No launch.
 const NONE: u32 = u32::MAX;
 
-impl<T: Default> PerKernel<T> {
+impl<T: Tally> PerKernel<T> {
     /// Zero counters for `kernels` launches.
-    ///
-    /// # Panics
-    /// With more than 65,536 launches; workloads have fewer.
     pub fn new(kernels: usize) -> Self {
-        assert!(kernels <= usize::from(u16::MAX) + 1, "{kernels} kernel launches");
-        Self { slots: vec![0; kernels].into(), values: vec![T::default()], last: (NONE, 0) }
+        let (slots, packed) = (FxHashMap::default(), BTreeMap::new());
+        let cold = Cold { kernels, slots, owners: vec![NONE], next: 1, packed, packed_sum: T::default() };
+        Self { values: vec![T::default()], last: (NONE, 0), cold: Box::new(cold) }
     }
 
     /// The number of launches.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.cold.kernels
     }
 
     /// Whether there are no launches.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.cold.kernels == 0
     }
 
-    /// The counters of a launch; `None` if there is no such launch.
+    /// The counters of a launch, to count something.
+    ///
+    /// # Panics
+    /// If there is no such launch.
     #[inline]
-    pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
-        (kernel == self.last.0 as usize || kernel < self.slots.len()).then(|| &mut self[kernel])
-    }
-
-    /// The counters of all launches, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().map(|slot| &self.values[usize::from(*slot)])
-    }
-
-    /// The launches for which something was counted, with their counters.
-    pub fn counted(&self) -> impl Iterator<Item = (usize, &T)> {
-        let with = self.slots.iter().enumerate().filter(|(_, slot)| **slot != 0);
-        with.map(|(kernel, slot)| (kernel, &self.values[usize::from(*slot)]))
-    }
-
-    /// The counters of launches for which something was counted, in the order of their first count.
-    pub fn present(&self) -> &[T] {
-        &self.values[1..]
-    }
-
-    /// Something is counted for another launch than the last time. The first time its counters are allocated.
-    #[inline(never)]
-    fn turn_to(&mut self, kernel: usize) {
-        let mut slot = self.slots[kernel];
-        if slot == 0 {
-            slot = self.values.len() as u16;
-            self.slots[kernel] = slot;
-            self.values.push(T::default());
-        }
-        self.last = (kernel as u32, slot);
-    }
-}
-
-/// Compares counters; those of a launch for which nothing was counted are zero.
-impl<T: PartialEq + Default> PartialEq for PerKernel<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
-    }
-}
-
-impl<T: Eq + Default> Eq for PerKernel<T> {}
-
-impl<T> Index<usize> for PerKernel<T> {
-    type Output = T;
-
-    #[inline]
-    fn index(&self, kernel: usize) -> &T {
-        &self.values[usize::from(self.slots[kernel])]
-    }
-}
-
-impl<T: Default> IndexMut<usize> for PerKernel<T> {
-    #[inline]
-    fn index_mut(&mut self, kernel: usize) -> &mut T {
+    pub fn at(&mut self, kernel: usize) -> &mut T {
         if kernel != self.last.0 as usize {
             self.turn_to(kernel);
         }
         &mut self.values[usize::from(self.last.1)]
     }
+
+    /// The same; `None` if there is no such launch.
+    #[inline]
+    pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
+        (kernel == self.last.0 as usize || kernel < self.cold.kernels).then(|| self.at(kernel))
+    }
+
+    /// The counters of a launch.
+    pub fn of(&self, kernel: usize) -> T {
+        match self.cold.packed.get(&(kernel as u32)) {
+            Some(bytes) => unpack(bytes).unwrap_or_default(),
+            None => self[kernel].clone(),
+        }
+    }
+
+    /// The counters of all launches, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = T> {
+        (0..self.cold.kernels).map(|kernel| self.of(kernel))
+    }
+
+    /// The launches for which something was counted, with their counters, in the order of launches.
+    pub fn counted(&self) -> impl Iterator<Item = (usize, T)> {
+        self.counted_in(0..self.cold.kernels)
+    }
+
+    /// The same among some of the launches.
+    pub fn counted_in(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (usize, T)> {
+        let mut warm: Vec<u32> = self.cold.owners[1..].iter().copied().filter(|kernel| range.contains(&(*kernel as usize))).collect();
+        warm.sort_unstable();
+        let mut packed = self.cold.packed.range(range.start as u32..range.end as u32).map(|(kernel, _)| *kernel).peekable();
+        let mut warm = warm.into_iter().peekable();
+        let kernels = std::iter::from_fn(move || match (warm.peek(), packed.peek()) {
+            (Some(one), Some(other)) if one > other => packed.next(),
+            (Some(_), _) => warm.next(),
+            (None, _) => packed.next(),
+        });
+        kernels.map(|kernel| (kernel as usize, self.of(kernel as usize)))
+    }
+
+    /// Counters whose sum is that of all launches.
+    pub fn parts(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.cold.packed_sum).chain(&self.values[1..])
+    }
+
+    /// Something is counted for another launch than the last time.
+    #[inline(never)]
+    fn turn_to(&mut self, kernel: usize) {
+        assert!(kernel < self.cold.kernels, "kernel {kernel} of {}", self.cold.kernels);
+        let number = kernel as u32;
+        let slot = self.cold.slots.get(&number).copied().unwrap_or_else(|| self.warm(number));
+        self.last = (number, slot);
+    }
+
+    /// Puts the counters of a launch among those that are kept as they are.
+    fn warm(&mut self, kernel: u32) -> u16 {
+        let mut value = T::default();
+        if let Some(mut known) = self.cold.packed.remove(&kernel).and_then(|bytes| unpack::<T>(&bytes)) {
+            combine(&mut self.cold.packed_sum, &mut known, u64::wrapping_sub);
+            value = known;
+        }
+        let slot = if self.values.len() <= WARM {
+            self.values.push(value);
+            self.cold.owners.push(kernel);
+            self.values.len() as u16 - 1
+        } else {
+            let slot = self.cold.next;
+            self.cold.next = if usize::from(slot) == WARM { 1 } else { slot + 1 };
+            let mut old = std::mem::replace(&mut self.values[usize::from(slot)], value);
+            let owner = std::mem::replace(&mut self.cold.owners[usize::from(slot)], kernel);
+            combine(&mut self.cold.packed_sum, &mut old, u64::wrapping_add);
+            self.cold.slots.remove(&owner);
+            self.cold.packed.insert(owner, numbers::pack(list(&mut old)));
+            slot
+        };
+        self.cold.slots.insert(kernel, slot);
+        slot
+    }
+}
+
+/// Changes each count of `to` by the same one of `by`.
+fn combine<T: Tally>(to: &mut T, by: &mut T, how: fn(u64, u64) -> u64) {
+    let mut counts = list(by).into_iter();
+    to.counts(&mut |count| *count = how(*count, counts.next().unwrap_or(0)));
+}
+
+fn list(value: &mut impl Tally) -> Vec<u64> {
+    let mut counts = Vec::new();
+    value.counts(&mut |count| counts.push(*count));
+    counts
+}
+
+/// Decodes counts; `None` if the bytes are of others.
+fn unpack<T: Tally>(bytes: &[u8]) -> Option<T> {
+    let (mut value, mut numbers, mut damaged) = (T::default(), numbers::unpack(bytes), false);
+    value.counts(&mut |count| match numbers.next() {
+        Some(Some(number)) => *count = number,
+        Some(None) => damaged = true,
+        None => {}
+    });
+    (!damaged && numbers.next().is_none()).then_some(value)
+}
+
+/// Compares counters; those of a launch for which nothing was counted are zero.
+impl<T: Tally + PartialEq> PartialEq for PerKernel<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Tally + Eq> Eq for PerKernel<T> {}
+
+/// # Panics
+/// If more launches have been counted for since than are kept as they are; [`PerKernel::of`] reads those of any.
+impl<T: Tally> Index<usize> for PerKernel<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, kernel: usize) -> &T {
+        let number = kernel as u32;
+        assert!(
+            kernel < self.cold.kernels && !self.cold.packed.contains_key(&number),
+            "the counters of kernel {kernel} are encoded, or there are none"
+        );
+        &self.values[self.cold.slots.get(&number).map_or(0, |slot| usize::from(*slot))]
+    }
 }
 
 /// Saves the launches for which something was counted, with their counters.
-impl<T: State + Default> State for PerKernel<T> {
+impl<T: State + Tally> State for PerKernel<T> {
     fn save(&self, to: &mut Writer) {
-        self.slots.len().save(to);
-        let with: Vec<(usize, &T)> = self.counted().collect();
-        to.length(with.len());
-        // In the order of their first count, so that the indices stay the same.
-        let mut by_slot = with;
-        by_slot.sort_unstable_by_key(|(kernel, _)| self.slots[*kernel]);
-        for (kernel, value) in by_slot {
-            (kernel as u16).save(to);
+        self.cold.kernels.save(to);
+        to.length(self.cold.owners.len() - 1);
+        // In the order of their slots, so that the same ones are encoded later.
+        for (kernel, value) in self.cold.owners.iter().zip(&self.values).skip(1) {
+            kernel.save(to);
             value.save(to);
+        }
+        self.cold.next.save(to);
+        to.length(self.cold.packed.len());
+        for (kernel, bytes) in &self.cold.packed {
+            kernel.save(to);
+            bytes.save(to);
         }
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let launches = usize::read(from)?;
-        if launches != self.slots.len() {
-            return Err(StateError::new(format!("saved counters are of {launches} kernel launches, and there are {}", self.slots.len())));
+        if launches != self.cold.kernels {
+            return Err(StateError::new(format!("saved counters are of {launches} kernel launches, and there are {}", self.cold.kernels)));
         }
+        let damaged = |kernel: u32| {
+            StateError::new(format!(
+                "saved counters of kernel launch {kernel}, of which there is none, or which are damaged or came before"
+            ))
+        };
         let mut loaded = Self::new(launches);
         for _ in 0..from.length(1)? {
-            let kernel = usize::from(u16::read(from)?);
-            if loaded.slots.get(kernel).is_none_or(|slot| *slot != 0) {
-                return Err(StateError::new(format!(
-                    "saved counters of kernel launch {kernel}, of which there is none or which came before"
-                )));
+            let kernel = u32::read(from)?;
+            if loaded.cold.slots.contains_key(&kernel) || loaded.values.len() > WARM || kernel as usize >= launches {
+                return Err(damaged(kernel));
             }
-            loaded[kernel].load(from)?;
+            loaded.at(kernel as usize).load(from)?;
+        }
+        loaded.cold.next = u16::read(from)?;
+        if !(1..=WARM).contains(&usize::from(loaded.cold.next)) {
+            return Err(StateError::new("saved counters of kernel launches are damaged"));
+        }
+        for _ in 0..from.length(1)? {
+            let (kernel, bytes) = (u32::read(from)?, Box::<[u8]>::read(from)?);
+            let Some(mut value) = unpack::<T>(&bytes).filter(|_| (kernel as usize) < launches && !loaded.cold.slots.contains_key(&kernel))
+            else {
+                return Err(damaged(kernel));
+            };
+            combine(&mut loaded.cold.packed_sum, &mut value, u64::wrapping_add);
+            if loaded.cold.packed.insert(kernel, bytes).is_some() {
+                return Err(damaged(kernel));
+            }
         }
         *self = loaded;
         Ok(())
@@ -143,41 +282,91 @@ mod tests {
     #[test]
     fn launches_without_counts_are_zero_and_take_nothing() {
         let mut counts = PerKernel::<u64>::new(60_000);
-        counts[59_999] += 3;
-        counts[7] += 2;
-        counts[7] += 2;
+        *counts.at(59_999) += 3;
+        *counts.at(7) += 2;
+        *counts.at(7) += 2;
         assert_eq!((counts[0], counts[7], counts[59_999]), (0, 4, 3));
-        assert_eq!(counts.counted().collect::<Vec<_>>(), [(7, &4), (59_999, &3)]);
-        assert_eq!((counts.present(), counts.iter().sum::<u64>(), counts.len()), (&[3, 4][..], 7, 60_000));
+        assert_eq!(counts.counted().collect::<Vec<_>>(), [(7, 4), (59_999, 3)]);
+        assert_eq!((counts.parts().sum::<u64>(), counts.iter().sum::<u64>(), counts.len()), (7, 7, 60_000));
         assert_eq!(counts.get_mut(60_000), None);
         assert_eq!(counts.get_mut(7), Some(&mut 4));
     }
 
+    /// Counts of launches in an order in which they are encoded, and counted for again.
+    fn many() -> (PerKernel<[u64; 4]>, Vec<[u64; 4]>) {
+        let mut counts = PerKernel::<[u64; 4]>::new(1000);
+        let mut plain = vec![[0; 4]; 1000];
+        for step in 0..5000_u64 {
+            let kernel = (step * step % 977) as usize;
+            let place = (step % 4) as usize;
+            let amount = if step % 7 == 0 { u64::from(u32::MAX) * step } else { step % 3 };
+            counts.at(kernel)[place] += amount;
+            plain[kernel][place] += amount;
+        }
+        (counts, plain)
+    }
+
     #[test]
-    fn every_launch_that_16_bits_count_has_its_place() {
-        let mut counts = PerKernel::<u32>::new(65_535);
-        (0..65_535).for_each(|kernel| counts[kernel] += kernel as u32);
-        assert!(counts.iter().zip(0..).all(|(count, kernel)| *count == kernel));
+    fn counters_of_many_launches_are_those_of_a_plain_table() {
+        let (counts, plain) = many();
+        assert!(counts.cold.packed.len() > 200, "too few are encoded to test anything");
+        assert!(counts.iter().eq(plain.iter().copied()));
+        let counted: Vec<_> = counts.counted().filter(|(_, value)| *value != [0; 4]).collect();
+        let expected: Vec<_> = plain.iter().copied().enumerate().filter(|(_, value)| *value != [0; 4]).collect();
+        assert_eq!(counted, expected);
+        assert!(counts.counted_in(100..200).all(|(kernel, _)| (100..200).contains(&kernel)));
+        for place in 0..4 {
+            assert_eq!(counts.parts().map(|part| part[place]).sum::<u64>(), plain.iter().map(|part| part[place]).sum());
+        }
+    }
+
+    #[test]
+    fn every_launch_has_its_counters() {
+        let mut counts = PerKernel::<u64>::new(100_000);
+        (0..100_000).for_each(|kernel| *counts.at(kernel) += kernel as u64);
+        assert!(counts.iter().zip(0..).all(|(count, kernel)| count == kernel));
+    }
+
+    #[test]
+    fn encoded_counts_are_decoded_and_damaged_ones_refused() {
+        for counts in [[0; 5], [1, 0, 0, u64::MAX, 0], [0, 0, 0, 0, 300], [9; 5], [0, 1, 0, 1, 0]] {
+            let bytes = numbers::pack(counts);
+            assert_eq!(unpack::<[u64; 5]>(&bytes), Some(counts), "{bytes:?}");
+            assert_eq!(unpack::<[u64; 5]>(&[&bytes[..], &[1; 6]].concat()), None);
+        }
+        assert_eq!(unpack::<[u64; 5]>(&[0]), None);
+        assert_eq!(unpack::<[u64; 5]>(&[0, 9]), None);
+        assert_eq!(unpack::<[u64; 5]>(&[0xff; 11]), None);
     }
 
     #[test]
     fn what_is_saved_is_loaded_and_what_is_of_others_is_refused() {
-        let mut counts = PerKernel::<u64>::new(10);
-        counts[9] += 1;
-        counts[2] += 5;
+        let (mut counts, _) = many();
         let mut to = Writer::default();
         counts.save(&mut to);
         let bytes = to.finish();
         let load = |bytes: &[u8], launches| {
-            let mut loaded = PerKernel::<u64>::new(launches);
+            let mut loaded = PerKernel::<[u64; 4]>::new(launches);
             loaded.load(&mut Reader::new(bytes)).map(|()| loaded)
         };
-        assert_eq!(load(&bytes, 10), Ok(counts));
-        assert!(load(&bytes, 11).is_err());
+        let mut loaded = load(&bytes, 1000).unwrap();
+        assert_eq!(loaded, counts);
+        assert!(load(&bytes, 1001).is_err());
         for at in 0..bytes.len() {
             let mut other = bytes.clone();
             other[at] = 0xff;
-            let _ = load(&other, 10);
+            let _ = load(&other, 1000);
         }
+        // Both go on alike, down to the saved bytes.
+        for kernel in (0..1000).step_by(3) {
+            counts.at(kernel)[1] += 1;
+            loaded.at(kernel)[1] += 1;
+        }
+        let saved = |counts: &PerKernel<[u64; 4]>| {
+            let mut to = Writer::default();
+            counts.save(&mut to);
+            to.finish()
+        };
+        assert_eq!(saved(&loaded), saved(&counts));
     }
 }

@@ -1,11 +1,11 @@
 //! A result folder as it is read back.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use warpshard_config::input;
 use warpshard_report::SCHEMA_VERSION;
 use warpshard_report::metrics::{MemoryLevel, memory_levels_by};
 
@@ -44,7 +44,7 @@ impl Stats {
     /// When it is no result folder, or the file is not what this version writes.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let path = folder.join("stats.json");
-        let text = match fs::read_to_string(&path) {
+        let text = match input::read_written_text(&path) {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Err(ReadError::NoResult(folder.to_owned()));
             }
@@ -116,7 +116,7 @@ impl RunFolder {
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let stats = Stats::read(folder)?;
         let path = folder.join("run.toml");
-        let text = fs::read_to_string(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+        let text = input::read_written_text(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
         let configuration = toml::from_str(&text);
         let configuration = configuration.map_err(|error| ReadError::Invalid { path, problem: error.to_string().trim_end().to_owned() })?;
         Ok(Self { path: folder.to_owned(), stats, configuration })
@@ -128,7 +128,7 @@ impl RunFolder {
     /// When the system refuses to read it.
     pub fn file(&self, name: &str) -> Result<Option<String>, ReadError> {
         let path = self.path.join(name);
-        match fs::read_to_string(&path) {
+        match input::read_written_text(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(ReadError::Io { path, source }),
@@ -143,6 +143,8 @@ pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

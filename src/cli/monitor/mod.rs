@@ -1,7 +1,7 @@
 //! `run --monitor`: a page that shows a run while it goes on, pauses it, and lists what waits for what.
 //!
-//! In: views of the run, which it publishes at the pace of the host. Out: a page at an address of this host, and wishes for the run. Without the
-//! feature `monitor` there is only the message that says so.
+//! In: views of the run, which it publishes at the pace of the host. Out: a page at an address of this host, and wishes for the run. Built without the
+//! feature `monitor`, which is a default, there is only the message that says so.
 
 #[cfg(feature = "monitor")]
 mod server;
@@ -21,7 +21,7 @@ use super::failure::Failure;
 #[cfg(feature = "monitor")]
 pub(super) use server::{Bound, Served};
 
-/// Takes the address, and reads the token.
+/// Takes the address, and reads the token, or draws one for an address of this host alone.
 ///
 /// # Errors
 /// When the address is not of this host alone and there is no token, the token is too short, or the address cannot be had.
@@ -31,8 +31,7 @@ pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<Boun
     #[cfg(not(feature = "monitor"))]
     {
         let _ = (address, token);
-        let problem =
-            "--monitor: this program was built without the monitor; `cargo build --release --features monitor` makes one that has it";
+        let problem = "--monitor: this program was built without the monitor; `cargo build --release`, with the default features, makes one that has it";
         Err(Failure::new(Exit::Usage, problem))
     }
 }

@@ -63,7 +63,7 @@ async function look() {
   try {
     const answer = await ask("/state");
     if (answer.status === 401) {
-      $("said").textContent = "A token is needed: open http://ADDRESS/#TOKEN.";
+      $("said").textContent = "A token is needed: open the address that the run prints, http://ADDRESS/#TOKEN.";
       return;
     }
     show(await answer.json());

@@ -1,7 +1,7 @@
-//! The server of the monitor: one thread, HTTP/1.1, five answers.
+//! The server of the monitor: one thread, HTTP/1.1, a bounded number of connections.
 //!
-//! Other pages of the same browser can neither read nor ask for anything: the name in `Host` must be the address that was asked for, and what changes
-//! something needs a header that a foreign page cannot send.
+//! Only a client with the token sees or changes the run: other users of this host do not. Other pages of the same browser can neither read nor ask for
+//! anything either: the name in `Host` must be the address that was asked for, and changes need a header that a foreign page cannot send.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use subtle::ConstantTimeEq as _;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use warpshard_chip::{Live, Wish};
 use warpshard_config::input;
@@ -45,30 +45,52 @@ const ASKS: &str = "x-warpshard";
 /// Characters of a token, at least.
 const SHORTEST: usize = 16;
 
-/// Time within which a client sends the head of its request.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Random bytes of a token, which has two characters for each.
+const RANDOM: usize = 16;
+
+/// Connections that are open at the same time, at most; further clients wait until one closes.
+const MOST_CONNECTIONS: usize = 32;
+
+/// Time within which a client sends the head of its next request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time after which a connection is closed, so that one that does not read what it asked for keeps no others waiting.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Bytes of the head of a request, at most.
+const LONGEST_HEAD: usize = 16 << 10;
 
 /// An address that is taken, before the run begins.
 #[derive(Debug)]
 pub(in crate::cli) struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<String>,
+    token: Token,
 }
 
-/// Takes the address, and reads the token.
+/// The text that a client must send, and whether the message that names the page has it.
+#[derive(Debug)]
+struct Token {
+    text: String,
+    shown: bool,
+}
+
+/// Takes the address, and reads or draws the token.
 ///
 /// # Errors
 /// See [`super::bind`].
 pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<Bound, Failure> {
     let usage = |problem: String| Failure::new(Exit::Usage, problem);
-    let token = token.map(read_token).transpose()?;
     if !address.ip().is_loopback() && token.is_none() {
         return Err(usage(format!(
-            "--monitor {address}: others can reach this address, so that a token is needed: --monitor-token-file FILE names a file with one; a port \
-             alone is served to this host only"
+            "--monitor {address}: other hosts can reach this address, so that a token of yours is needed: --monitor-token-file FILE names a file with \
+             one; a port alone is served to this host only"
         )));
     }
+    let token = match token {
+        Some(path) => Token { text: read_token(path)?, shown: false },
+        None => Token { text: random_token()?, shown: true },
+    };
     let taken = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok((listener.local_addr()?, listener))
@@ -89,6 +111,13 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     Ok(token.to_owned())
 }
 
+/// A token of the operating system's random numbers.
+fn random_token() -> Result<String, Failure> {
+    let mut bytes = [0; RANDOM];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::new(Exit::Internal, format!("--monitor: no random token: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 impl Bound {
     /// Serves until the result is dropped, and says where.
     ///
@@ -97,13 +126,14 @@ impl Bound {
     pub(in crate::cli) fn serve(self, title: String) -> Result<Served, Failure> {
         let Self { listener, address, token } = self;
         let live = Live::default();
-        let site = Arc::new(Site { address, token, live: live.clone(), state: Mutex::new(State::new(title)) });
+        let fragment = if token.shown { format!("#{}", token.text) } else { "#TOKEN, with the token of --monitor-token-file".to_owned() };
+        let site = Arc::new(Site { address, token: token.text, live: live.clone(), state: Mutex::new(State::new(title)) });
         let (stop, stopped) = oneshot::channel();
         let internal = |error: std::io::Error| Failure::new(Exit::Internal, format!("--monitor: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(internal)?;
         let work = move || runtime.block_on(accept(listener, site, stopped));
         let thread = std::thread::Builder::new().name("monitor".into()).spawn(work).map_err(internal)?;
-        output::warn(&format!("Monitor at http://{address}/"));
+        output::warn(&format!("Monitor at http://{address}/{fragment}"));
         Ok(Served { live, stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -137,7 +167,7 @@ impl Drop for Served {
 /// What the answers are made of.
 struct Site {
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
     live: Live,
     state: Mutex<State>,
 }
@@ -147,10 +177,15 @@ async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Re
         Ok(listener) => listener,
         Err(error) => return output::warn(&format!("warning: --monitor: {error}")),
     };
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let next = async || {
+        let place = Arc::clone(&places).acquire_owned().await;
+        (place, listener.accept().await)
+    };
     loop {
-        let accepted = tokio::select! {
+        let (place, accepted) = tokio::select! {
             _ = &mut stopped => return,
-            accepted = listener.accept() => accepted,
+            next = next() => next,
         };
         let Ok((stream, _)) = accepted else {
             // Too many open files pass.
@@ -159,16 +194,18 @@ async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Re
         };
         let site = Arc::clone(&site);
         tokio::spawn(async move {
+            let _place = place;
             let answer = service_fn(move |request| {
                 let site = Arc::clone(&site);
                 async move { Ok::<_, Infallible>(site.answer(&request)) }
             });
-            // A client that goes away is none of our business.
-            let _ = http1::Builder::new()
+            let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(PATIENCE)
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
+                .max_buf_size(LONGEST_HEAD)
+                .serve_connection(TokioIo::new(stream), answer);
+            // A client that leaves is no error of the run.
+            let _ = tokio::time::timeout(LIFETIME, connection).await;
         });
     }
 }
@@ -202,7 +239,7 @@ impl Site {
         if !self.admits(header(AUTHORIZATION.as_str())) {
             return text(
                 StatusCode::UNAUTHORIZED,
-                "A token is needed: http://ADDRESS/#TOKEN, or the header Authorization: Bearer TOKEN.\n",
+                "A token is needed: http://ADDRESS/#TOKEN, as the run prints it, or the header Authorization: Bearer TOKEN.\n",
             );
         }
         match (method, path) {
@@ -231,7 +268,7 @@ impl Site {
     /// Whether a request has the token, compared in a time that does not depend on where the first difference is.
     fn admits(&self, authorization: &str) -> bool {
         let given = authorization.strip_prefix("Bearer ").unwrap_or_default();
-        self.token.as_ref().is_none_or(|token| token.as_bytes().ct_eq(given.as_bytes()).into())
+        self.token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
     fn wish(&self, change: impl FnOnce(&mut Wish)) -> Answer {
@@ -247,25 +284,31 @@ impl Site {
 mod tests {
     use super::*;
 
-    fn site(address: &str, token: Option<&str>) -> Site {
+    fn site(address: &str, token: &str) -> Site {
         let state = Mutex::new(State::new(String::new()));
-        Site { address: address.parse().unwrap(), token: token.map(str::to_owned), live: Live::default(), state }
+        Site { address: address.parse().unwrap(), token: token.to_owned(), live: Live::default(), state }
     }
 
     #[test]
-    fn only_the_token_admits_where_there_is_one() {
-        let own = site("127.0.0.1:80", None);
-        assert!(own.admits("") && own.admits("Bearer x"));
-        let open = site("1.2.3.4:80", Some("0123456789abcdef"));
-        assert!(open.admits("Bearer 0123456789abcdef"));
+    fn only_the_token_admits() {
+        let site = site("127.0.0.1:80", "0123456789abcdef");
+        assert!(site.admits("Bearer 0123456789abcdef"));
         for wrong in ["", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdeF", "Bearer 0123456789abcdef0", "0123456789abcdef"] {
-            assert!(!open.admits(wrong), "{wrong}");
+            assert!(!site.admits(wrong), "{wrong}");
         }
     }
 
     #[test]
+    fn a_port_alone_gets_a_token_that_is_new_each_time() {
+        let bind = || bind("127.0.0.1:0".parse().unwrap(), None).unwrap().token;
+        let (first, second) = (bind(), bind());
+        assert!(first.shown && first.text.len() == 2 * RANDOM && first.text.chars().all(|c| c.is_ascii_hexdigit()), "{first:?}");
+        assert_ne!(first.text, second.text);
+    }
+
+    #[test]
     fn a_foreign_name_for_this_host_is_refused() {
-        let own = site("127.0.0.1:80", None);
+        let own = site("127.0.0.1:80", "");
         assert!(own.is_own("127.0.0.1:80") && own.is_own("localhost:80"));
         assert!(!own.is_own("evil.example:80") && !own.is_own("") && !own.is_own("127.0.0.1:81"));
     }
@@ -275,13 +318,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let refused = |address: &str, token: Option<&Path>| bind(address.parse().unwrap(), token).unwrap_err().message;
-        assert!(refused("0.0.0.0:0", None).contains("a token is needed"));
+        assert!(refused("0.0.0.0:0", None).contains("a token of yours is needed"));
         assert!(refused("0.0.0.0:0", Some(&path)).contains("token"));
         std::fs::write(&path, "short\n").unwrap();
         assert!(refused("127.0.0.1:0", Some(&path)).contains("at least 16"));
         std::fs::write(&path, "0123456789abcdef\n").unwrap();
         let bound = bind("0.0.0.0:0".parse().unwrap(), Some(&path)).unwrap();
-        assert_eq!(bound.token.as_deref(), Some("0123456789abcdef"));
+        assert!(bound.token.text == "0123456789abcdef" && !bound.token.shown);
         let twice = bind(bound.address, Some(&path)).unwrap_err();
         assert_eq!(twice.exit, Exit::Usage);
     }

@@ -11,6 +11,8 @@ use super::super::progress::Speed;
 
 /// Seconds between two looks that rates are taken over, at least.
 const SHORTEST: f64 = 0.2;
+/// Seconds for which rates are kept while no newer view comes, as on a busy host.
+const LONGEST: f64 = 3.0;
 
 /// The last look, for rates.
 #[derive(Debug)]
@@ -86,10 +88,10 @@ impl State {
             return;
         };
         let seconds = now.duration_since(last.at).as_secs_f64();
-        if seconds < SHORTEST {
+        let cycles = look.cycles.saturating_sub(last.cycles);
+        if seconds < SHORTEST || cycles == 0 && seconds < LONGEST {
             return;
         }
-        let cycles = look.cycles.saturating_sub(last.cycles);
         let change = |sm: usize, at: usize| look.sms[sm][at].saturating_sub(last.sms.get(sm).map_or(0, |row| row[at]));
         let instructions = view.columns.iter().position(|name| *name == "thread_instructions");
         let reasons: Vec<_> = reasons(&view.columns).collect();

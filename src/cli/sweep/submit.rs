@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use warpshard_config::input;
 use warpshard_report::frame::NoParquet;
 use warpshard_report::text::counted;
 use warpshard_run::Exit;
@@ -33,7 +34,8 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     let program =
         std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, format!("cannot find this program's file: {error}")))?;
     let out = here.join(out);
-    let text = fs::read(&args.plan).map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", args.plan.display())))?;
+    let text = input::read(&args.plan, input::LONGEST_TEXT)
+        .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", args.plan.display())))?;
     let copy = out.join("plan.toml");
     output::file(&copy, &text)?;
     let job = Job {

@@ -7,13 +7,17 @@ use warpshard::config::machine::{CoreStyle, WriteMiss, WritePolicy};
 use warpshard::gpu::sm::{StallCounters, WarpReasonCounters};
 use warpshard::protocol::MemOp;
 use warpshard::report::nsight::STATES;
-use warpshard::stats::{Counted, Counters, Outcome};
+use warpshard::stats::{Counted, Counters, KernelStats, Outcome};
 use warpshard::workload::{OpClass, Workload};
 
 use super::record::{Record, Way, Word};
 
 fn value(counters: &[Counted], name: &str) -> u64 {
     counters.iter().find(|counted| counted.info.name == name).unwrap_or_else(|| panic!("no counter {name}")).value
+}
+
+fn of_kernel(kernel: &KernelStats, name: &str) -> u64 {
+    kernel.counters.get(name).unwrap_or_else(|| panic!("no counter {name}"))
 }
 
 fn sum(counters: &[Counted], names: &[&str]) -> u64 {
@@ -40,7 +44,7 @@ pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
                 }
             }
         }
-        let counted = ["warp_instructions", "thread_instructions", "barrier_instructions"].map(|name| value(&stats.counters, name));
+        let counted = ["warp_instructions", "thread_instructions", "barrier_instructions"].map(|name| of_kernel(stats, name));
         assert_eq!(counted, [warps, lanes, barriers], "{name}: warp, lane and barrier instructions of {}", stats.name);
         assert!(warps > 0, "{name}: {} executes nothing", stats.name);
     }
@@ -68,12 +72,12 @@ pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
 /// The warp cycles of launches add up to those of SMs, state by state, and an instruction is a cycle in which its warp is selected.
 fn by_state(name: &str, outcome: &Outcome) {
     for info in WarpReasonCounters::INFO {
-        let kernels: u64 = outcome.kernels.iter().map(|kernel| value(&kernel.counters, info.name)).sum();
+        let kernels: u64 = outcome.kernels.iter().map(|kernel| of_kernel(kernel, info.name)).sum();
         let sms = outcome.components.iter().filter(|component| component.kind == "sm");
         assert_eq!(kernels, sms.map(|sm| value(&sm.counters, info.name)).sum::<u64>(), "{name}: {} by kernel", info.name);
     }
     for kernel in &outcome.kernels {
-        let [selected, issued] = ["warp_selected", "warp_instructions"].map(|name| value(&kernel.counters, name));
+        let [selected, issued] = ["warp_selected", "warp_instructions"].map(|name| of_kernel(kernel, name));
         assert_eq!(selected, issued, "{name}: {}", kernel.name);
     }
 }
@@ -89,7 +93,7 @@ fn states_of_warps_have_nsights_names() {
 
 /// What is counted by kernel adds up to what SMs and slices counted: reasons of schedulers with warps, requests, sectors of DRAM.
 fn by_kernel(name: &str, outcome: &Outcome) {
-    let kernels = |counter| outcome.kernels.iter().map(|kernel| value(&kernel.counters, counter)).sum::<u64>();
+    let kernels = |counter| outcome.kernels.iter().map(|kernel| of_kernel(kernel, counter)).sum::<u64>();
     let all = |kind, counter| {
         let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
         of_kind.map(|component| value(&component.counters, counter)).sum::<u64>()
@@ -203,7 +207,7 @@ fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
             let all = record.hops(Way::SmToNet).flat_map(|hop| &hop.packets);
             all.filter(|(_, packet)| packet.kernel == kernel.index && wanted.contains(&packet.op)).count() as u64
         };
-        let c = &kernel.counters;
+        let c = &kernel.counters.iter().collect::<Vec<_>>();
         let read_misses = sum(c, &["l1_read_misses", "l1_read_sector_misses"]);
         let reads = read_misses + sum(c, &["l1_read_hits", "l1_read_pending_hits"]);
         let writes = sum(c, &["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"]);

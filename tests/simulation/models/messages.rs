@@ -304,7 +304,8 @@ fn a_warp_without_end_is_refused() {
 
 #[test]
 fn launches_whose_code_is_too_large_in_all_are_refused() {
-    let body = "launches = 60000\nblock = 256";
+    // Launches that no formula tells apart share their code.
+    let body = "launches = 60000\nblock = \"256 + 0 * launch\"";
     let loops = "{ loop = \"i\", count = 64, unroll = true, body = [{ op = \"iadd\", dst = \"y\", src = [\"x\"] }] },\n  { op = \"load\"";
     let shown = complaint(&[("block = 256", body), ("{ op = \"load\"", loops)], &[]);
     assert!(shown.contains("the code of all launches has more than 1048576 static instructions"), "{shown}");

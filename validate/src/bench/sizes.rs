@@ -154,8 +154,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
             for _ in 0..runs.max(1) {
                 let result = simulate(&machine, &workload, RunOptions::default()).map_err(StudyError::input)?;
                 seconds.push(result.host.simulate_seconds);
-                let issued =
-                    result.outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS));
+                let issued = result.outcome.kernels.iter().filter_map(|kernel| kernel.counters.get(metrics::WARP_INSTRUCTIONS));
                 measured = (issued.sum::<u64>(), result.outcome.cycles);
             }
             let seconds = median(&seconds).unwrap_or(f64::NAN);

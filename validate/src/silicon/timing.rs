@@ -14,7 +14,7 @@ use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
-use warpshard_report::metrics::{self, Totals, counter};
+use warpshard_report::metrics::{self, Totals};
 use warpshard_run::Catalogue;
 use warpshard_stats::{Counted, Outcome};
 use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
@@ -158,7 +158,7 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
     Launch {
         kernel: kernel.name.clone(),
         active: kernel.ended.unwrap_or(outcome.cycles).saturating_sub(kernel.started.unwrap_or_default()),
-        instructions: counter(&kernel.counters, metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
+        instructions: kernel.counters.get(metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
         llc_sectors: totals.get("llc", "accesses").unwrap_or_default(),
         dram_bytes: totals.sum("dram", &["reads", "writes"]).unwrap_or_default() * burst,
         tensor: tensor(spec, &totals),

@@ -3,7 +3,7 @@
 //! In: events with their exact cycles. Out: the plain data of [`KernelStats`]. It decides nothing.
 
 use warpshard_base::{Cycle, KernelIndex};
-use warpshard_stats::KernelStats;
+use warpshard_stats::{KernelStats, LaunchCounters};
 use warpshard_workload::Workload;
 
 /// The record of one kernel, in core cycles.
@@ -61,7 +61,7 @@ impl KernelRecords {
                 started: record.started.map(|cycle| cycle.0),
                 ended: record.ended.map(|cycle| cycle.0),
                 launch_latency_cycles: latencies[i],
-                counters: Vec::new(),
+                counters: LaunchCounters::default(),
             });
         }
         rows

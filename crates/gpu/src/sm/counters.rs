@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use warpshard_stats::components::APPLICATION_SM;
-use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, counters};
+use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, Tally, counters};
 use warpshard_workload::{OpClass, Workload};
 
 use super::stall::{StallCounts, StallReason};
@@ -144,6 +144,13 @@ impl DerefMut for KernelStats {
     }
 }
 
+impl Tally for KernelStats {
+    fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
+        self.counters.counts(see);
+        self.classes.counts(see);
+    }
+}
+
 /// All counters of an SM.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
@@ -182,7 +189,7 @@ impl SmStats {
     /// Scheduler cycles by reason, over all kernels.
     pub fn all_stalls(&self) -> StallCounts {
         let mut all = [0; StallReason::COUNT];
-        self.stalls.present().iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        self.stalls.parts().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
         all
     }
 
@@ -191,7 +198,7 @@ impl SmStats {
         self.sm.visit(see);
         StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
         let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
-        for kernel in self.kernels.present() {
+        for kernel in self.kernels.parts() {
             sum.add(kernel);
             add_classes(&mut classes, &kernel.classes);
         }
@@ -206,7 +213,7 @@ impl SmStats {
         let app = |kernel: usize| workload.kernels[kernel].info.app.index();
         for (kernel, counters) in self.kernels.counted() {
             if let Some((sum, classes)) = sums.get_mut(app(kernel)) {
-                sum.add(counters);
+                sum.add(&counters);
                 add_classes(classes, &counters.classes);
             }
         }

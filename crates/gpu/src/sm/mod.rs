@@ -443,7 +443,7 @@ impl Unit for Sm {
     }
 
     fn progress(&self) -> Work {
-        Work { instructions: self.core.counters.kernels.present().iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
+        Work { instructions: self.core.counters.kernels.parts().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
     }
 
     fn waiting(&self) -> Vec<String> {

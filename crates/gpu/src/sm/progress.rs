@@ -33,10 +33,10 @@ pub(super) fn progress(core: &Core, preempt: &PreemptStage) -> SmProgress {
             leaving: preempt.is_leaving(slot),
         }
     };
-    let ended = core.history.ended.counted().filter(|(_, ended)| ended.ctas > 0);
+    let ended = core.history.ended.counted().map(|(kernel, ended)| (kernel, ended.0)).filter(|(_, ended)| ended.ctas > 0);
     SmProgress {
         resident: core.ctas.iter().map(one).collect(),
         gone: core.history.gone.iter().copied().collect(),
-        ended: ended.map(|(kernel, ended)| (KernelIndex(kernel as u16), *ended)).collect(),
+        ended: ended.map(|(kernel, ended)| (KernelIndex(kernel as u16), ended)).collect(),
     }
 }

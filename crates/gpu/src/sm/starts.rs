@@ -234,13 +234,13 @@ impl CtaStage {
             before: contexts.iter().map(|context| u64::from(context.executed)).sum(),
             place,
         };
-        core.counters.kernels[kernel.index()].ctas_bypassing += u64::from(windows.past_l1);
+        core.counters.kernels.at(kernel.index()).ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
         if let Some(peers) = &mut core.peers {
             peers.started(slot, &launch, info.cluster_ctas());
         }
         core.counters.sm.ctas_started += 1;
-        core.counters.kernels[kernel.index()].ctas_begun += 1;
+        core.counters.kernels.at(kernel.index()).ctas_begun += 1;
         out.send(to_grid, core.now, Payload::CtaStarted(CtaNotice { kernel, cta: launch.cta, sm: core.id }));
         if left == 0 {
             // A CTA without a single warp in the trace has nothing to release.

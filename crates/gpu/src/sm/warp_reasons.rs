@@ -191,7 +191,7 @@ impl WarpReasons {
     fn change(&mut self, warp: usize, reason: WarpReason, at: u64) {
         let doing = &mut self.warps[warp];
         if doing.kernel != self.latest_kernel {
-            add(&mut self.counts[usize::from(self.latest_kernel)], &mut self.latest);
+            add(self.counts.at(usize::from(self.latest_kernel)), &mut self.latest);
             self.latest_kernel = doing.kernel;
         }
         if matches!(doing.reason, WarpReason::Wait | WarpReason::Drain) && doing.since < doing.fetched_at {
@@ -220,7 +220,7 @@ impl WarpReasons {
         }
         self.not_selected = not_selected;
         if self.latest.iter().any(|cycles| *cycles > 0) {
-            add(&mut self.counts[usize::from(self.latest_kernel)], &mut self.latest);
+            add(self.counts.at(usize::from(self.latest_kernel)), &mut self.latest);
         }
     }
 
@@ -232,7 +232,7 @@ impl WarpReasons {
     /// Shows the sums over all launches.
     pub(super) fn visit(&self, visitor: &mut dyn CounterVisitor) {
         let mut all = WarpReasonCounts::default();
-        self.counts.present().iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        self.counts.parts().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
         visit_warp_reasons(&all, &mut |info, value| visitor.counter(info, value));
     }
 }

@@ -75,7 +75,7 @@ impl References {
         if !self.replaces || !path.exists() {
             return Ok(Cow::Borrowed(built_in));
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let text = warpshard_config::input::read_text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         Ok(Cow::Owned(text))
     }
 }

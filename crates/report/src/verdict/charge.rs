@@ -4,7 +4,6 @@ use warpshard_base::WARP_SIZE;
 use warpshard_stats::KernelStats;
 
 use super::terms::{Charge, Filling, LISTED, Limiter, Use, rounded};
-use crate::metrics::counter;
 use crate::roofs::Roofs;
 
 /// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
@@ -37,7 +36,7 @@ pub(super) struct Cycles {
 impl Cycles {
     /// Of a kernel that took `cycles`, during which no other ran if it ran `alone`.
     pub(super) fn of(kernel: &KernelStats, cycles: u64, roofs: &Roofs, alone: bool) -> Self {
-        let get = |name: &str| counter(&kernel.counters, name).unwrap_or(0) as f64;
+        let get = |name: &str| kernel.counters.get(name).unwrap_or(0) as f64;
         let names = [
             "issued",
             "stall_memory_pipeline",

@@ -39,7 +39,7 @@ impl<'a> Judge<'a> {
             let components = outcome.components.iter().filter(move |component| component.kind == kind);
             components.filter_map(move |component| counter(&component.counters, name))
         };
-        let moved: u64 = outcome.kernels.iter().flat_map(|kernel| DRAM.map(|name| counter(&kernel.counters, name).unwrap_or(0))).sum();
+        let moved: u64 = outcome.kernels.iter().flat_map(|kernel| DRAM.map(|name| kernel.counters.get(name).unwrap_or(0))).sum();
         let (count, sum, most) =
             of_kind("llc", "accesses").fold((0u64, 0, 0), |(count, sum, most), value| (count + 1, sum + value, value.max(most)));
         let hottest = if sum > 0 { most as f64 * count as f64 / sum as f64 } else { 1.0 };
@@ -49,7 +49,7 @@ impl<'a> Judge<'a> {
 
     /// Accesses of the busiest slice as a multiple of the mean, where nearly all accesses are the kernel's.
     fn hottest(&self, kernel: &KernelStats) -> Option<f64> {
-        let own = counter(&kernel.counters, "llc_accesses")?;
+        let own = kernel.counters.get("llc_accesses")?;
         let (all, hottest) = self.slices;
         (self.outcome.system.is_none() && all > 0 && own as f64 >= 0.8 * all as f64).then_some(hottest)
     }
@@ -57,7 +57,7 @@ impl<'a> Judge<'a> {
     /// The verdict on a kernel of the run; `None` for one that has not issued anything, and without the roofs of its GPU.
     pub fn verdict(&self, kernel: &KernelStats) -> Option<Verdict> {
         let Self { facts, outcome, .. } = *self;
-        let get = |name: &str| counter(&kernel.counters, name).unwrap_or(0) as f64;
+        let get = |name: &str| kernel.counters.get(name).unwrap_or(0) as f64;
         let gpu = outcome.system.as_ref().and_then(|system| system.kernel_gpus.get(kernel.index.index()).copied()).unwrap_or(0);
         let roofs = facts.roofs.get(usize::from(gpu))?;
         let work = Work::of_kernel(kernel, outcome);

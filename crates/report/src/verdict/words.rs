@@ -31,17 +31,16 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
         roofs.retain(|one| !one.ends_with(" 0"));
     }
     let launch = &verdict.launch;
+    let sizes = |registers: &str| {
+        let (threads, shared) = (count(launch.threads.into()), si(launch.shared_bytes.into()));
+        let occupied = format!("{:.0} % occupied ({})", launch.occupancy * 100.0, launch.limited_by);
+        format!("    launch    {threads} threads, {} {registers}, {shared}B shared; {occupied}", launch.registers)
+    };
+    let long = Some(sizes("registers")).filter(|line| line.chars().count() <= COLUMNS);
     let mut lines = vec![
         format!("  {name}: {limiters}"),
         peaks(&roofs),
-        format!(
-            "    launch    {} threads, {} registers, {}B shared; {:.0} % occupied ({})",
-            count(launch.threads.into()),
-            launch.registers,
-            si(launch.shared_bytes.into()),
-            launch.occupancy * 100.0,
-            launch.limited_by,
-        ),
+        long.unwrap_or_else(|| sizes("regs")),
         format!("    grid      {:.2} waves{}{}", launch.waves, idle(verdict), requests(verdict)),
         format!("    change    {}", verdict.change),
     ];

@@ -447,7 +447,7 @@ impl ControlCore {
     /// A warp comes to the barrier unit, which sees one after the other.
     fn reach_barrier(&mut self, warp: usize, issue: &mut IssueStage, core: &mut Core, observers: &mut Observers) {
         let kernel = core.kernel_of(warp);
-        core.counters.kernels[kernel.index()].barrier_instructions += 1;
+        core.counters.kernels.at(kernel.index()).barrier_instructions += 1;
         self.barrier_at = self.barrier_at.max(core.now.0) + u64::from(self.spec.barrier_interval);
         let before = core.warps.at_barrier | 1 << warp;
         core.reach_barrier(warp);

@@ -5,17 +5,28 @@ use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{CtaGone, CtaLaunch, EndedCtas};
-use warpshard_stats::PerKernel;
 use warpshard_stats::activity::{CtaSpan, Log};
+use warpshard_stats::{PerKernel, Tally};
 
 /// CTAs that left and are remembered: a few times those that an SM holds.
 const REMEMBERED: usize = 64;
+
+/// Sums over the ended CTAs of a kernel.
+#[derive(Clone, Debug, Default, warpshard_state::State)]
+pub(in crate::sm) struct Ended(pub(in crate::sm) EndedCtas);
+
+impl Tally for Ended {
+    fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
+        let EndedCtas { ctas, instructions, squares, cpi, cpi_squares } = &mut self.0;
+        [ctas, instructions, squares, cpi, cpi_squares].into_iter().for_each(see);
+    }
+}
 
 /// What became of CTAs.
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct History {
     /// By kernel.
-    pub(in crate::sm) ended: PerKernel<EndedCtas>,
+    pub(in crate::sm) ended: PerKernel<Ended>,
     pub(in crate::sm) gone: VecDeque<CtaGone>,
     /// Every CTA, where somebody wants them.
     pub(in crate::sm) log: Option<Box<Log<CtaSpan>>>,
@@ -29,7 +40,7 @@ impl History {
 
     /// A CTA of so many instructions, `here` of them since it started on this SM, ended by itself.
     pub(in crate::sm) fn cta_ended(&mut self, launch: &CtaLaunch, instructions: u64, here: u64, (started, now): (Cycle, Cycle)) {
-        self.ended[launch.kernel.index()].note(instructions, here, now.0.saturating_sub(started.0) + 1);
+        self.ended.at(launch.kernel.index()).0.note(instructions, here, now.0.saturating_sub(started.0) + 1);
         let CtaLaunch { kernel, cta, .. } = *launch;
         self.cta_left(CtaGone { kernel, cta, started, left: now, executed: instructions, how: None });
     }

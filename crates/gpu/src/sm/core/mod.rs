@@ -315,7 +315,7 @@ impl Core {
     pub(super) fn cta_ended(&mut self, ended: Ended, to_grid: LinkId, out: &mut Outbox) {
         let Ended { launch, instructions, started, before } = ended;
         self.history.cta_ended(&launch, instructions, instructions.saturating_sub(before), (started, self.now));
-        self.counters.kernels[launch.kernel.index()].ctas += 1;
+        self.counters.kernels.at(launch.kernel.index()).ctas += 1;
         self.counters.sm.ctas_ended += 1;
         self.counters.sm.ended_cta_instructions += instructions;
         self.cta_left();

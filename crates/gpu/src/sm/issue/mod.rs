@@ -308,7 +308,7 @@ impl IssueStage {
             _ if control.beside.concerns_copies() => core.reach_copies(warp, &control),
             OpClass::Barrier => {
                 let kernel = core.kernel_of(warp);
-                core.counters.kernels[kernel.index()].barrier_instructions += 1;
+                core.counters.kernels.at(kernel.index()).barrier_instructions += 1;
                 core.reach_barrier(warp);
             }
             OpClass::Fence => core.reach_fence(warp),
@@ -365,7 +365,7 @@ fn view<'a>(core: &'a Core, observers: &'a Observers) -> View<'a> {
 #[inline(always)]
 fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lanes: u64, reads: u64) {
     let kernel = core.ctas.kernel(cta).index();
-    let counters = &mut core.counters.kernels[kernel];
+    let counters = core.counters.kernels.at(kernel);
     counters.warp_instructions += 1;
     counters.thread_instructions += lanes;
     counters.flops += lanes * u64::from(flops);

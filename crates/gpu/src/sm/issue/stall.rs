@@ -111,7 +111,7 @@ impl Spans {
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
-        counters.stalls[usize::from(of_before)][before as usize] += now.0 - since.0;
+        counters.stalls.at(usize::from(of_before))[before as usize] += now.0 - since.0;
     }
 
     /// Counts the cycles before `now` in which all of the SM is stalled.

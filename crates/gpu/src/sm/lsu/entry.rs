@@ -75,7 +75,7 @@ impl Lsu {
         let warp = usize::from(issued.warp);
         entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
         let kernel = core.kernel_of(warp);
-        let counters = &mut core.counters.kernels[kernel.index()];
+        let counters = core.counters.kernels.at(kernel.index());
         counters.shared_instructions += 1;
         let stream = core.warps.stream(warp);
         let banks = core.spec.shared.banks;
@@ -103,7 +103,7 @@ impl Lsu {
     fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry, core: &mut Core, arithmetic: &mut Wheel) {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
-        core.counters.kernels[kernel.index()].constant_accesses += 1;
+        core.counters.kernels.at(kernel.index()).constant_accesses += 1;
         let Some(tags) = &mut self.ccache else { return };
         let mut addresses = [0; 32];
         let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
@@ -136,7 +136,7 @@ impl Lsu {
         }
         entry.bypass = atomic || tagged || beyond || copied_past || self.l1.is_none();
         entry.local = local;
-        let counters = &mut core.counters.kernels[kernel.index()];
+        let counters = core.counters.kernels.at(kernel.index());
         (entry.op, entry.work) = match mem.kind {
             MemKind::Store => (MemOp::Write, Work::Store),
             MemKind::Load => (MemOp::Read, Work::Nothing),
@@ -157,7 +157,7 @@ impl Lsu {
         }
         self.coalesce(issued, mem, atomic, entry, core);
         let accesses = &self.accesses;
-        core.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
+        core.counters.kernels.at(kernel.index()).memory_accesses += accesses.len() as u64;
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };

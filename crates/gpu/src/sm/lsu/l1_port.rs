@@ -195,7 +195,7 @@ fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, co
     if let Some(before) = before {
         observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(served.requester(), loads), write, status }, core);
     }
-    let counters = &mut core.counters.kernels[kernel.index()];
+    let counters = core.counters.kernels.at(kernel.index());
     match (write, status) {
         (false, Status::Hit) => counters.l1_read_hits += 1,
         (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,

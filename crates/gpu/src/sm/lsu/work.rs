@@ -62,7 +62,7 @@ impl Lsu {
         let Some(mut access) = self.accesses.pop() else { return };
         let warp = usize::from(entry.warp);
         let kernel = core.kernel_of(warp);
-        core.counters.kernels[kernel.index()].l1_bypasses += 1;
+        core.counters.kernels.at(kernel.index()).l1_bypasses += 1;
         let token = match entry.work {
             Work::Load(slot) => {
                 let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };

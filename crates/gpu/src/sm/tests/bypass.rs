@@ -59,7 +59,7 @@ fn so_many_resident_ctas_of_a_kernel_bypass_and_only_its_global_loads_do() {
 fn every_access_goes_either_to_the_l1_or_past_it() {
     for wanted in [&[][..], &[(0, 1)], &[(0, 2), (1, 1)], &[(0, 8), (1, 8)]] {
         for kernel in run(wanted).kernels.iter() {
-            assert_eq!(reads(kernel) + writes(kernel) + kernel.l1_bypasses, kernel.memory_accesses, "{wanted:?}");
+            assert_eq!(reads(&kernel) + writes(&kernel) + kernel.l1_bypasses, kernel.memory_accesses, "{wanted:?}");
             assert_eq!((kernel.ctas_begun, kernel.ctas), (6, 6));
         }
     }

@@ -266,7 +266,7 @@ impl Bench {
     /// Warp cycles by state, over all launches.
     pub(super) fn reasons(&self) -> Option<WarpReasonCounts> {
         let counts = self.sm.warp_reasons()?;
-        let sum = |all: WarpReasonCounts, part: &WarpReasonCounts| std::array::from_fn(|reason| all[reason] + part[reason]);
+        let sum = |all: WarpReasonCounts, part: WarpReasonCounts| std::array::from_fn(|reason| all[reason] + part[reason]);
         Some(counts.iter().fold(WarpReasonCounts::default(), sum))
     }
 

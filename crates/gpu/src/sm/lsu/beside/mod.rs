@@ -259,7 +259,7 @@ impl Lsu {
                 self.beside.as_mut().and_then(|unit| unit.bulk.next_request(now))
         {
             let token = place.map_or(Token::WriteBack, |place| Token::Bulk { place });
-            let counters = &mut core.counters.kernels[kernel.index()];
+            let counters = core.counters.kernels.at(kernel.index());
             counters.memory_accesses += 1;
             counters.requested_bytes += u64::from(sectors.count()) * SECTOR_BYTES;
             counters.l1_bypasses += 1;

@@ -123,7 +123,7 @@ impl Lsu {
             entry.atomic_lanes = issued.inst.lanes;
         }
         let kernel = core.kernel_of(warp);
-        core.counters.kernels[kernel.index()].shared_instructions += 1;
+        core.counters.kernels.at(kernel.index()).shared_instructions += 1;
         true
     }
 
