@@ -1,6 +1,6 @@
 //! Verdicts on CUDA kernels with two faults each (`tests/data/planted`), on machine `h100`: the limiter that is named is the fault whose removal gains more.
 //!
-//! docs/validation/verdicts.md has the same kernels in larger sizes on three machines.
+//! docs/validation/programs.md, "Verdicts", has what these and larger launches gave on three machines.
 
 use std::path::Path;
 
