@@ -147,23 +147,20 @@ fn filling(facts: &RunFacts, kernel: &KernelStats, roofs: &Roofs) -> Filling {
 /// Waits in the load/store units of a run, for each access that kernels made. Waits behind an access that the L1 refused are none for a bank: what it
 /// lacks is behind the L1.
 fn waits(facts: &RunFacts, outcome: &Outcome) -> Waits {
-    let of_sms = |of: &dyn Fn(&dyn Fn(&str) -> u64) -> u64| {
-        let sms = outcome.components.iter().filter(|component| component.kind == "sm");
-        sms.map(|sm| of(&|name| counter(&sm.counters, name).unwrap_or(0))).sum::<u64>() as f64
-    };
-    let roofs = facts.roofs.first();
-    let of_kernels = |of: &dyn Fn(&dyn Fn(&str) -> f64, &Roofs) -> f64| -> f64 {
-        let one = |kernel: &KernelStats| roofs.map_or(0.0, |roofs| of(&|name| counter(&kernel.counters, name).unwrap_or(0) as f64, roofs));
-        outcome.kernels.iter().map(one).sum()
-    };
-    let each = |cycles: f64, accesses: f64| if accesses > 0.0 { cycles / accesses } else { 0.0 };
-    Waits {
-        banks: each(
-            of_sms(&|get| get("l1_bank_conflicts").saturating_sub(get("l1_retries"))),
-            of_kernels(&|get, roofs| crowded(get, roofs)),
-        ),
-        unit: each(of_sms(&|get| get("memory_stall_cycles")), of_kernels(&|get, _| in_unit(get))),
+    let (mut banks, mut unit) = (0, 0);
+    for sm in outcome.components.iter().filter(|component| component.kind == "sm") {
+        let get = |name: &str| counter(&sm.counters, name).unwrap_or(0);
+        banks += get("l1_bank_conflicts").saturating_sub(get("l1_retries"));
+        unit += get("memory_stall_cycles");
     }
+    let (mut crowding, mut accesses) = (0.0, 0.0);
+    for kernel in &outcome.kernels {
+        let get = |name: &str| counter(&kernel.counters, name).unwrap_or(0) as f64;
+        accesses += in_unit(&get);
+        crowding += facts.roofs.first().map_or(0.0, |roofs| crowded(&get, roofs));
+    }
+    let each = |cycles: u64, of: f64| if of > 0.0 { cycles as f64 / of } else { 0.0 };
+    Waits { banks: each(banks, crowding), unit: each(unit, accesses) }
 }
 
 /// Accesses of a kernel, of any memory, as far as they take a cycle of a load/store unit each.
