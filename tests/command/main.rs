@@ -2,6 +2,7 @@
 
 mod cli;
 mod programs;
+mod rates;
 mod results;
 #[path = "../common/shared.rs"]
 mod shared;

@@ -22,6 +22,7 @@ mod machines;
 mod memory_side;
 mod models;
 mod native;
+mod planted;
 mod references;
 mod requests;
 mod sampling;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, simulate};
+use warpshard::config::Machine;
 use warpshard::model::Model;
 use warpshard::report::RunFacts;
 use warpshard::report::verdict::{Judge, Limiter, Verdict};
+use warpshard::workload::Workload;
 
 use super::common::machine;
 
@@ -26,10 +28,14 @@ fn run(settings: &[Settings]) -> (u64, Verdict) {
     let (of_model, of_machine): (Vec<_>, Vec<_>) = values.into_iter().partition(|(key, _)| key.starts_with("workload."));
     let parameter = |(key, value): (&str, &str)| (key.trim_start_matches("workload.").to_owned(), value.to_owned());
     let parameters: Vec<(String, String)> = of_model.into_iter().map(parameter).collect();
-    let machine = machine("tiny", &of_machine);
     let workload = Model::from_text("planted.toml", PLANTED, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload();
-    let facts = RunFacts { launches: warpshard::chip::launches(&machine, &workload), ..RunFacts::of(&machine, "planted", 1) };
-    let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).outcome;
+    judged(&machine("tiny", &of_machine), workload)
+}
+
+/// Cycles of the first kernel of a workload, and the verdict on it.
+pub(super) fn judged(machine: &Machine, workload: Workload) -> (u64, Verdict) {
+    let facts = RunFacts { launches: warpshard::chip::launches(machine, &workload), ..RunFacts::of(machine, "planted", 1) };
+    let outcome = simulate(machine, &Arc::new(workload), RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).outcome;
     let kernel = &outcome.kernels[0];
     (kernel.ended.unwrap() - kernel.started.unwrap(), Judge::new(&facts, &outcome).verdict(kernel).expect("a kernel that ran"))
 }

@@ -7,7 +7,7 @@ use warpshard_base::Rng;
 use super::exec::half;
 use super::expression::Formula;
 use super::isa::Round;
-use super::schema::{Contents, Kind};
+use super::schema::{Contents, Kind, Number};
 
 /// The type of a buffer's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,37 @@ impl Element {
         matches!(self, Self::Half | Self::Bfloat | Self::Single | Self::Double)
     }
 
+    /// Appends a number, rounded if the type is one of floating point.
+    ///
+    /// # Errors
+    /// The type is one of integers and does not have the number.
+    fn put_exactly(self, number: Number, out: &mut Vec<u8>) -> Result<(), String> {
+        let (name, bytes) = match self {
+            Self::Unsigned(bytes) => ('u', bytes),
+            Self::Signed(bytes) => ('i', bytes),
+            Self::Half | Self::Bfloat | Self::Single | Self::Double => {
+                let number = match number {
+                    Number::Integer(number) => number as f64,
+                    Number::Float(number) => number,
+                };
+                self.put(std::iter::once(number), out);
+                return Ok(());
+            }
+        };
+        let bits = bytes as u32 * 8;
+        let integer = match number {
+            Number::Integer(number) => i128::from(number),
+            Number::Float(number) if number.fract() == 0.0 && number.abs() < 2f64.powi(64) => number as i128,
+            Number::Float(number) => return Err(format!("{number} is no {name}{bits}, which is an integer")),
+        };
+        let (least, most) = if name == 'u' { (0, (1_i128 << bits) - 1) } else { (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1) };
+        if !(least..=most).contains(&integer) {
+            return Err(format!("{integer} is no {name}{bits}, which is from {least} to {most}"));
+        }
+        out.extend_from_slice(&integer.to_le_bytes()[..bytes]);
+        Ok(())
+    }
+
     /// Appends numbers, rounded to the type.
     fn put(self, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
         match self {
@@ -126,16 +157,19 @@ pub(super) fn bytes(
     count: usize,
     (folder, parameters): (&Path, &[(String, i64)]),
 ) -> Result<Vec<u8>, String> {
-    sensible(contents)?;
+    sensible(contents, element)?;
     let size = count * element.bytes();
-    if matches!(contents, Contents::None | Contents::Constant(0.0)) {
+    if matches!(contents, Contents::None | Contents::Constant(Number::Integer(0) | Number::Float(0.0))) {
         // The host supplies zeroed pages when they are touched.
         return Ok(vec![0; size]);
     }
     let mut out = Vec::with_capacity(size);
     match contents {
         Contents::None => {}
-        Contents::Constant(value) => element.put((0..count).map(|_| *value), &mut out),
+        Contents::Constant(value) => {
+            element.put_exactly(*value, &mut out)?;
+            out = out.repeat(count);
+        }
         Contents::Sequence([first, step]) => element.put((0..count).map(|i| first + i as f64 * step), &mut out),
         Contents::Uniform { low, high, seed } => {
             let mut random = Rng::keyed(*seed, &[]);
@@ -186,7 +220,7 @@ pub(super) fn bytes(
             if values.len() > count {
                 return Err(format!("{} values for {count} elements", values.len()));
             }
-            element.put(values.iter().copied(), &mut out);
+            values.iter().try_for_each(|value| element.put_exactly(*value, &mut out))?;
             out.resize(size, 0);
         }
         Contents::File(name) => {
@@ -204,8 +238,11 @@ pub(super) fn bytes(
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn sensible(contents: &Contents) -> Result<(), String> {
+pub(super) fn sensible(contents: &Contents, element: Element) -> Result<(), String> {
+    let exact = |number: &Number| element.put_exactly(*number, &mut Vec::with_capacity(8));
     match *contents {
+        Contents::Constant(ref number) => exact(number),
+        Contents::Values(ref numbers) => numbers.iter().try_for_each(exact),
         Contents::Integer { low, high, .. } if low > high => Err(format!("the lowest integer is {low} and the highest {high}")),
         Contents::Uniform { low, high, .. } if !low.is_finite() || !high.is_finite() || low > high => {
             Err(format!("the lowest number is {low} and the highest {high}"))
@@ -245,15 +282,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_of_integer_types_are_exact_or_refused() {
+        let of = |number, kind| bytes(&Contents::Values(vec![number]), Element::of(kind), 1, (Path::new("."), &[]));
+        let large = (1_i64 << 53) + 1;
+        assert_eq!(of(Number::Integer(large), Kind::U64).unwrap(), large.to_le_bytes());
+        assert_eq!(of(Number::Integer(-large), Kind::I64).unwrap(), (-large).to_le_bytes());
+        assert_eq!(of(Number::Integer(-1), Kind::I16).unwrap(), [255, 255]);
+        assert_eq!(of(Number::Float(3.0), Kind::U8).unwrap(), [3]);
+        assert_eq!(of(Number::Integer(-1), Kind::U32).unwrap_err(), "-1 is no u32, which is from 0 to 4294967295");
+        assert_eq!(of(Number::Integer(128), Kind::I8).unwrap_err(), "128 is no i8, which is from -128 to 127");
+        let constant = bytes(&Contents::Constant(Number::Integer(-1)), Element::of(Kind::U8), 2, (Path::new("."), &[]));
+        assert_eq!(constant.unwrap_err(), "-1 is no u8, which is from 0 to 255");
+        assert_eq!(of(Number::Float(1.5), Kind::I32).unwrap_err(), "1.5 is no i32, which is an integer");
+    }
+
+    #[test]
     fn contents_become_bytes_of_their_type() {
         let of = |contents: Contents, kind, count| bytes(&contents, Element::of(kind), count, (Path::new("."), &[]));
         assert_eq!(of(Contents::Sequence([1.0, 2.0]), Kind::U16, 3).unwrap(), [1, 0, 3, 0, 5, 0]);
-        assert_eq!(of(Contents::Constant(-1.0), Kind::I8, 2).unwrap(), [255, 255]);
-        assert_eq!(of(Contents::Values(vec![1.0]), Kind::F32, 2).unwrap(), [0, 0, 128, 63, 0, 0, 0, 0]);
+        assert_eq!(of(Contents::Constant(Number::Integer(-1)), Kind::I8, 2).unwrap(), [255, 255]);
+        assert_eq!(of(Contents::Values(vec![Number::Float(1.0)]), Kind::F32, 2).unwrap(), [0, 0, 128, 63, 0, 0, 0, 0]);
         assert_eq!(of(Contents::Formula("i * i".into()), Kind::U8, 4).unwrap(), [0, 1, 4, 9]);
         assert_eq!(of(Contents::Scaled("i".into(), 0.5), Kind::F64, 2).unwrap()[8..], 0.5_f64.to_le_bytes());
         assert!(of(Contents::Formula("1 / i".into()), Kind::U8, 4).is_err());
-        assert!(of(Contents::Values(vec![1.0; 3]), Kind::F32, 2).is_err());
+        assert!(of(Contents::Values(vec![Number::Integer(1); 3]), Kind::F32, 2).is_err());
         let drawn = of(Contents::Uniform { low: 3.0, high: 7.0, seed: 1 }, Kind::U8, 1000).unwrap();
         assert!((3..7).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (3..7).contains(value)));
         let drawn = of(Contents::Integer { low: -3, high: 2, seed: 1 }, Kind::I8, 1000).unwrap();
@@ -262,8 +314,8 @@ mod tests {
         assert!(of(Contents::Integer { low: 1, high: 0, seed: 1 }, Kind::I64, 10).is_err());
         assert_eq!(of(Contents::Formula("(1 << 62) + i".into()), Kind::U64, 2).unwrap()[8..], ((1_u64 << 62) + 1).to_le_bytes());
         assert_eq!(Element::Signed(2).show(&[254, 255]), "-2");
-        assert_eq!(of(Contents::Values(vec![1.0, -0.5]), Kind::F16, 2).unwrap(), [0, 0x3c, 0, 0xb8]);
-        assert_eq!(of(Contents::Values(vec![1.0]), Kind::Bf16, 1).unwrap(), [0x80, 0x3f]);
+        assert_eq!(of(Contents::Values(vec![Number::Integer(1), Number::Float(-0.5)]), Kind::F16, 2).unwrap(), [0, 0x3c, 0, 0xb8]);
+        assert_eq!(of(Contents::Values(vec![Number::Float(1.0)]), Kind::Bf16, 1).unwrap(), [0x80, 0x3f]);
         assert_eq!((Element::Half.show(&[0, 0xb8]), Element::Bfloat.show(&[0x80, 0x3f])), ("-0.5".into(), "1".into()));
         assert_eq!(Element::Single.show(&1.5_f32.to_le_bytes()), "1.5");
     }

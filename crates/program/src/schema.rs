@@ -101,6 +101,37 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
+/// A number as it is written: an integer keeps all of its digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    /// An integer.
+    Integer(i64),
+    /// A number of floating point.
+    Float(f64),
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
+                Ok(Number::Integer(number))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
+                Ok(Number::Float(number))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
 /// A buffer in device memory.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -161,7 +192,7 @@ pub(super) enum Contents {
     #[default]
     None,
     /// The same number everywhere.
-    Constant(f64),
+    Constant(#[cfg_attr(test, schemars(with = "f64"))] Number),
     /// First number and difference.
     Sequence([f64; 2]),
     /// Numbers between two bounds that are equally likely.
@@ -196,7 +227,7 @@ pub(super) enum Contents {
     /// A formula, and what its value is multiplied with.
     Scaled(String, f64),
     /// The first elements; the others are zero.
-    Values(Vec<f64>),
+    Values(#[cfg_attr(test, schemars(with = "Vec<f64>"))] Vec<Number>),
     /// The bytes of a file.
     File(String),
 }

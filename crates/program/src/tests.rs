@@ -470,6 +470,7 @@ fn mistakes_of_a_launch_file_are_explained() {
         ("arguments = [\"n\"", "arguments = [\"n * 1000000\"", "does not fit its 4 bytes"),
         ("buffer = \"y\"", "buffer = \"q\"", "no buffer `q`"),
         ("seed = 1", "seeds = 1", "seeds"),
+        ("[buffers]", "[buffers]\nk = { type = \"u32\", count = 1, contents = { values = [-1] } }", "-1 is no u32, which is from 0"),
     ] {
         let text = good.replacen(from, to, 1);
         assert_ne!(text, good, "{from}");

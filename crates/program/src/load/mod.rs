@@ -241,7 +241,7 @@ impl<'a> Loader<'a> {
             let expected = format!("0 to {}", MOST_BYTES / 8);
             return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
         }
-        contents::sensible(&row.contents)
+        contents::sensible(&row.contents, element)
             .map_err(|found| self.bad_key("contents", format!("buffer `{name}` cannot be made")).found(found))?;
         if let Some(address) = row.address {
             let end = address.saturating_add(count as u64 * element.bytes() as u64);

@@ -3,7 +3,8 @@
 use warpshard_base::WARP_SIZE;
 use warpshard_stats::KernelStats;
 
-use super::terms::{Charge, Filling, LISTED, Limiter, Use, rounded};
+use super::terms::{Charge, Filling, LISTED, Limiter, rounded};
+use super::uses::Uses;
 use crate::roofs::Roofs;
 
 /// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
@@ -13,8 +14,8 @@ const AT_ROOF: f64 = 0.5;
 /// The same of execution units, which have no queues that smooth their work. Chosen.
 const PIPE_AT_ROOF: f64 = 0.6;
 
-/// With fewer of the warp slots taken than this, more warps hide more latency. Chosen: half.
-const FEW_WARPS: f64 = 0.5;
+/// What limits the resident warps where all CTAs are resident.
+pub(super) const GRID: &str = "grid";
 
 /// Shares of the scheduler cycles of a kernel, by reason.
 pub(super) struct Cycles {
@@ -64,8 +65,8 @@ impl Cycles {
 pub(super) struct Charges<'a> {
     pub(super) get: &'a dyn Fn(&str) -> f64,
     pub(super) cycles: &'a Cycles,
-    /// Use of the resources, in the order of [`super::uses`].
-    pub(super) uses: &'a [Use],
+    /// Use of the resources.
+    pub(super) uses: &'a Uses,
     pub(super) launch: &'a Filling,
     pub(super) roofs: &'a Roofs,
     pub(super) hottest_slice: Option<f64>,
@@ -76,16 +77,21 @@ impl Charges<'_> {
     pub(super) fn all(&self) -> Vec<Charge> {
         let Cycles { issued, pipeline, arithmetic, fence, barrier, throttled, fetch, .. } = *self.cycles;
         let c = self.cycles;
-        let memory = c.memory_pipeline + c.memory_collectors + c.memory + c.draining;
         let idle = c.idle.unwrap_or(0.0);
         // While SMs were idle nothing was used, so that the others were nearer to the roof.
         let busy = (1.0 - idle).max(0.01);
-        let pipe_at_roof = self.uses[1].share / busy >= PIPE_AT_ROOF;
+        let pipe_at_roof = self.uses.pipe / busy >= PIPE_AT_ROOF;
         // Twice the rate would save half of the cycles in which the resource worked.
-        let (issue, pipe) = if pipe_at_roof { (0.0, pipeline + arithmetic + issued / 2.0) } else { (issued / 2.0, pipeline) };
+        let (issue, pipe) = if pipe_at_roof { (0.0, pipeline + c.arithmetic + issued / 2.0) } else { (issued / 2.0, pipeline) };
         let few = self.few_warps().min(idle);
-        let (of_memory, fence_of) =
-            (self.memory(busy), if (self.get)("atomic_instructions") > 0.0 { Limiter::Atomics } else { Limiter::Fence });
+        let fence_of = if (self.get)("atomic_instructions") > 0.0 { Limiter::Atomics } else { Limiter::Fence };
+        let arithmetic = if pipe_at_roof { 0.0 } else { arithmetic };
+        let memory = self.memory(busy);
+        let latency = memory.iter().filter(|(limiter, _)| *limiter == Limiter::MemoryLatency).map(|(_, share)| share).sum::<f64>();
+        // CTAs without a slot would hide waits for arithmetic and at barriers, too. Where the grid is the limit there are none.
+        let more = self.launch.limited_by != GRID;
+        let hidden = self.hidden(latency + if more { arithmetic + barrier } else { 0.0 }, busy);
+        let (of_memory, of_others) = (hidden, if more { hidden } else { 0.0 });
         let lanes = (self.get)("thread_instructions") / (self.get)("warp_instructions").max(1.0) / f64::from(WARP_SIZE);
         let mut charges: Vec<Charge> = Vec::new();
         let mut add = |limiter: Limiter, share: f64| match charges.iter_mut().find(|charge| charge.limiter == limiter) {
@@ -95,16 +101,18 @@ impl Charges<'_> {
         // Lanes that do nothing cost their part of what instructions take.
         let lost = (1.0 - lanes).clamp(0.0, 1.0);
         let kept = 1.0 - lost;
-        add(Limiter::Divergence, lost * (issue + pipe + fetch + if pipe_at_roof { 0.0 } else { arithmetic }));
+        add(Limiter::Divergence, lost * (issue + pipe + fetch + arithmetic * (1.0 - of_others)));
         add(Limiter::Issue, issue * kept);
         add(Limiter::Pipe, pipe * kept);
-        add(Limiter::Dependency, if pipe_at_roof { 0.0 } else { arithmetic * kept });
-        add(of_memory, memory);
+        add(Limiter::Dependency, arithmetic * (1.0 - of_others) * kept);
+        for (limiter, share) in memory {
+            add(limiter, if limiter == Limiter::MemoryLatency { share * (1.0 - of_memory) } else { share });
+        }
         add(fence_of, fence);
-        add(Limiter::Barrier, barrier);
+        add(Limiter::Barrier, barrier * (1.0 - of_others));
         add(Limiter::Fetch, fetch * kept);
         add(Limiter::Throttle, throttled);
-        add(Limiter::Occupancy, few);
+        add(Limiter::Occupancy, few + latency * of_memory + (arithmetic + barrier) * of_others);
         add(Limiter::Tail, idle - few);
         charges.retain(|charge| charge.share >= LISTED);
         charges.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -118,34 +126,43 @@ impl Charges<'_> {
         (1.0 - resident / f64::from(self.roofs.schedulers.max(1))).clamp(0.0, 1.0)
     }
 
-    /// What waits for memory are charged to.
-    fn memory(&self, busy: f64) -> Limiter {
-        let get = self.get;
+    /// The part of `waits`, a share of all cycles, that warps in all slots would hide. They would do the same work in the share of the time that warp
+    /// slots are taken, unless what is no wait takes longer.
+    fn hidden(&self, waits: f64, busy: f64) -> f64 {
+        let empty = (1.0 - self.launch.occupancy).clamp(0.0, 1.0);
+        if waits > 0.0 { (empty * busy / waits).min(1.0) } else { 0.0 }
+    }
+
+    /// What cycles are charged to in which the way to the load/store unit is full, or in which warps wait for memory.
+    fn memory(&self, busy: f64) -> Vec<(Limiter, f64)> {
+        let (get, c, uses) = (self.get, self.cycles, self.uses);
+        let (full, waits) = (c.memory_pipeline + c.memory_collectors, c.memory + c.draining);
         let global = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let hot = self.hottest_slice.unwrap_or(1.0);
         // Where slices differ, the busiest is the roof. A channel of DRAM has several slices, which its share follows only in part.
-        let [shared, l1, network, llc, data, rows] = [2, 3, 4, 5, 6, 7].map(|i| self.uses[i].share / busy);
-        let levels = [
-            (Limiter::Dram, data.max(rows)),
-            (Limiter::Llc, llc * hot),
-            (Limiter::Network, network),
-            (Limiter::L1, l1),
-            (Limiter::SharedMemory, shared),
-        ];
+        let levels = [(Limiter::Dram, uses.dram.max(uses.rows)), (Limiter::Llc, uses.llc * hot), (Limiter::Network, uses.network)];
         let highest = levels.into_iter().fold((Limiter::Dram, 0.0), |best, level| if level.1 > best.1 { level } else { best });
-        if get("atomic_instructions") * 2.0 > global && highest.0 != Limiter::SharedMemory {
-            return Limiter::Atomics;
+        let unit = uses.shared + uses.l1;
+        if get("atomic_instructions") * 2.0 > global && uses.shared < uses.l1.max(highest.1) {
+            return vec![(Limiter::Atomics, full + waits)];
         }
-        if highest.1 >= AT_ROOF {
-            return highest.0;
+        // The instruction in the load/store unit makes its accesses, of shared memory or of the L1, or waits for what is behind them.
+        let own = full * (unit / (unit + uses.behind_unit).max(f64::MIN_POSITIVE));
+        let of_unit = |share: f64| {
+            let of_l1 = share * uses.l1 / unit.max(f64::MIN_POSITIVE);
+            [(Limiter::L1, of_l1), (Limiter::SharedMemory, share - of_l1)]
+        };
+        let mut charges = of_unit(own).to_vec();
+        let rest = full - own + waits;
+        if unit >= highest.1 && unit >= AT_ROOF * busy {
+            charges.extend(of_unit(rest));
+        } else if highest.1 >= AT_ROOF * busy {
+            charges.push((highest.0, rest));
+        } else if global == 0.0 && get("shared_instructions") > 0.0 {
+            charges.push((Limiter::SharedMemory, rest));
+        } else {
+            charges.push((Limiter::MemoryLatency, rest));
         }
-        if global == 0.0 && get("shared_instructions") > 0.0 {
-            return Limiter::SharedMemory;
-        }
-        // Instructions wait before the load/store unit: the one in it works on conflicts, or waits for an MSHR, which is free after the latency.
-        if self.cycles.memory_pipeline > self.cycles.memory && shared > l1 {
-            return Limiter::SharedMemory;
-        }
-        if self.launch.occupancy < FEW_WARPS { Limiter::Occupancy } else { Limiter::MemoryLatency }
+        charges
     }
 }

@@ -7,6 +7,7 @@
 mod charge;
 mod measured;
 mod terms;
+mod uses;
 mod words;
 
 use warpshard_base::WARP_SIZE;
@@ -15,9 +16,10 @@ use warpshard_stats::{KernelStats, Outcome};
 use super::facts::RunFacts;
 use super::metrics::{Work, counter};
 
-use self::charge::{Charges, Cycles};
+use self::charge::{Charges, Cycles, GRID};
 use self::terms::rounded;
 pub use self::terms::{Charge, Filling, Limiter, Roofline, Trust, Use, Verdict};
+use self::uses::{DRAM, Uses, Waits, l1_accesses};
 pub use super::measurements::{Measured, Measurements};
 pub use super::roofs::{PipeRoof, Roofs};
 
@@ -28,6 +30,8 @@ pub struct Judge<'a> {
     outcome: &'a Outcome,
     /// Rows of DRAM opened for a sector that kernels moved.
     rows_per_sector: f64,
+    /// Waits in the load/store units: those for banks for each access that [`crowded`] counts, those of instructions for each access.
+    waits: Waits,
     /// Accesses to the LLC, and those of its busiest slice as a multiple of the mean.
     slices: (u64, f64),
 }
@@ -44,7 +48,7 @@ impl<'a> Judge<'a> {
             of_kind("llc", "accesses").fold((0u64, 0, 0), |(count, sum, most), value| (count + 1, sum + value, value.max(most)));
         let hottest = if sum > 0 { most as f64 * count as f64 / sum as f64 } else { 1.0 };
         let rows_per_sector = if moved > 0 { of_kind("dram", "activates").sum::<u64>() as f64 / moved as f64 } else { 0.0 };
-        Self { facts, outcome, rows_per_sector, slices: (sum, hottest) }
+        Self { facts, outcome, rows_per_sector, waits: waits(facts, outcome), slices: (sum, hottest) }
     }
 
     /// Accesses of the busiest slice as a multiple of the mean, where nearly all accesses are the kernel's.
@@ -69,16 +73,17 @@ impl<'a> Judge<'a> {
         let launch = filling(facts, kernel, roofs);
         let cycles = Cycles::of(kernel, work.cycles, roofs, alone);
         let rows = self.rows_per_sector * DRAM.map(get).iter().sum::<f64>();
-        let uses = uses(&get, rows, work.cycles as f64, roofs);
+        let waits = Waits { banks: self.waits.banks * crowded(&get, roofs), unit: self.waits.unit * in_unit(&get) };
+        let uses = Uses::of(&get, rows, waits, work.cycles as f64, roofs);
         let charges = Charges { get: &get, cycles: &cycles, uses: &uses, launch: &launch, roofs, hottest_slice }.all();
         let requests = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let accesses = get("memory_accesses");
         let known = |whole: f64, value: f64| (whole > 0.0).then(|| rounded(value));
         let mut verdict = Verdict {
             limiter: charges.first().map_or(Limiter::Issue, |charge| charge.limiter),
-            pipe: uses[1].name.clone(),
+            pipe: uses.pipe_name.to_owned(),
             charges,
-            roofs: uses.into_iter().map(|one| Use { share: rounded(one.share), ..one }).collect(),
+            roofs: uses.list(),
             launch: Filling { idle: cycles.idle.map(rounded), ..launch },
             sectors_per_request: known(requests, accesses / requests),
             sector_use: known(accesses, (get("requested_bytes") / (accesses * 32.0)).min(1.0)).filter(|_| roofs.sectors),
@@ -127,7 +132,7 @@ fn filling(facts: &RunFacts, kernel: &KernelStats, roofs: &Roofs) -> Filling {
     let held = kernel.ctas_per_sm.max(1);
     let of_grid = f64::from(kernel.ctas) / f64::from(roofs.sms.max(1));
     let (ctas, limited_by) =
-        if of_grid < f64::from(held) { (of_grid.max(1.0).min(f64::from(held)), "grid") } else { (f64::from(held), launch.limited_by) };
+        if of_grid < f64::from(held) { (of_grid.max(1.0).min(f64::from(held)), GRID) } else { (f64::from(held), launch.limited_by) };
     Filling {
         threads: launch.threads,
         registers: launch.registers,
@@ -139,28 +144,34 @@ fn filling(facts: &RunFacts, kernel: &KernelStats, roofs: &Roofs) -> Filling {
     }
 }
 
-/// The counters of a kernel's sectors of DRAM.
-const DRAM: [&str; 2] = ["dram_reads", "dram_writes"];
+/// Waits in the load/store units of a run, for each access that kernels made. Waits behind an access that the L1 refused are none for a bank: what it
+/// lacks is behind the L1.
+fn waits(facts: &RunFacts, outcome: &Outcome) -> Waits {
+    let (mut banks, mut unit) = (0, 0);
+    for sm in outcome.components.iter().filter(|component| component.kind == "sm") {
+        let get = |name: &str| counter(&sm.counters, name).unwrap_or(0);
+        banks += get("l1_bank_conflicts").saturating_sub(get("l1_retries"));
+        unit += get("memory_stall_cycles");
+    }
+    let (mut crowding, mut accesses) = (0.0, 0.0);
+    for kernel in &outcome.kernels {
+        let get = |name: &str| kernel.counters.get(name).unwrap_or(0) as f64;
+        accesses += in_unit(&get);
+        crowding += facts.roofs.first().map_or(0.0, |roofs| crowded(&get, roofs));
+    }
+    let each = |cycles: u64, of: f64| if of > 0.0 { cycles as f64 / of } else { 0.0 };
+    Waits { banks: each(banks, crowding), unit: each(unit, accesses) }
+}
 
-/// Use of all resources over the kernel's cycles, in their order from issue to DRAM.
-fn uses(get: &dyn Fn(&str) -> f64, rows: f64, cycles: f64, roofs: &Roofs) -> Vec<Use> {
-    let sms = f64::from(roofs.sms);
-    let of_pipe = |pipe: &PipeRoof| pipe.classes.iter().map(|(counter, each)| get(counter) * each).sum::<f64>() / sms;
-    let busiest = roofs.pipes.iter().map(|pipe| (pipe.name, of_pipe(pipe))).max_by(|a, b| a.1.total_cmp(&b.1));
-    let (pipe, pipe_cycles) = busiest.unwrap_or(("SP", 0.0));
-    let llc = get("llc_accesses");
-    let all = [
-        ("issue", get("warp_instructions") / roofs.issue / sms),
-        (pipe, pipe_cycles),
-        ("shared", (get("shared_instructions") + get("shared_conflict_cycles")) / sms),
-        ("L1", (get("memory_accesses") - get("l1_bypasses")).max(0.0) / roofs.l1 / sms + get("l1_bypasses") / sms),
-        ("network", llc / roofs.network),
-        ("LLC", llc / roofs.llc),
-        ("DRAM", (get("dram_reads") + get("dram_writes")) * 32.0 / roofs.dram),
-        ("DRAM rows", roofs.rows.map_or(0.0, |most| rows / most)),
-    ];
-    let share = |busy: f64| if cycles > 0.0 && busy.is_finite() { (busy / cycles).clamp(0.0, 1.0) } else { 0.0 };
-    all.into_iter().map(|(name, busy)| Use { name: name.to_owned(), share: share(busy) }).collect()
+/// Accesses of a kernel, of any memory, as far as they take a cycle of a load/store unit each.
+fn in_unit(get: &dyn Fn(&str) -> f64) -> f64 {
+    get("memory_accesses") + get("shared_instructions") + get("shared_conflict_cycles")
+}
+
+/// Accesses of a kernel to the L1 beyond one of each instruction to each bank, which fall on one bank.
+fn crowded(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
+    let instructions = get("load_instructions") + get("store_instructions");
+    (l1_accesses(get) - instructions * roofs.l1).max(0.0)
 }
 
 /// The roofline of a kernel: with the peak of the matrix units if the kernel uses them and their rate is known, else with that of single precision.
