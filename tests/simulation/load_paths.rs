@@ -40,8 +40,32 @@ fn a_miss_leaves_the_l1_before_the_data_of_a_hit_would_come() {
 fn loads_that_wait_for_the_same_line_get_it_together() {
     let [line, sector] = ["4", "1"].map(|answers| cycles("polybench/2DConvolution", &[("n", "512")], &[("gpu.sm.l1.answers", answers)]));
     assert!(line * 11 < sector * 10, "{line} cycles by lines, {sector} by sectors");
-    let [two, one] = ["2", "1"].map(|fills| cycles("micro/mem_bw", &[], &[("gpu.sm.l1.fills", fills)]));
-    assert!(two < one, "{two} cycles with two fills in a cycle, {one} with one");
+}
+
+/// Two sectors a cycle come back to an SM that waits for memory, and the sectors of a line are asked for at once.
+#[test]
+fn an_sm_reads_two_sectors_of_memory_in_a_cycle() {
+    let with = |overrides: &[(&str, &str)]| cycles("micro/mem_bw", &[], overrides);
+    let [both, one_fill, one_request] = [&[][..], &[("gpu.sm.l1.fills", "1")], &[("gpu.sm.l1.line_requests", "false")]].map(with);
+    assert!(both * 5 < one_fill * 4, "{both} cycles with two fills in a cycle, {one_fill} with one");
+    assert!(both * 5 < one_request * 4, "{both} cycles with requests of lines, {one_request} sector by sector");
+}
+
+/// Stores of warps to parts of a sector that meet behind the L1 are one write of the LLC.
+#[test]
+fn stores_that_meet_are_one_write() {
+    let [meet, apart] = ["8", "0"].map(|lines| cycles("rodinia/lavaMDinMemory", &[("ny", "1")], &[("gpu.sm.lsu.combined_stores", lines)]));
+    assert!(meet * 6 < apart * 5, "{meet} cycles where they meet, {apart} where each goes on");
+}
+
+/// A slice reads and merges a sector of which a part is written.
+#[test]
+fn parts_of_sectors_take_a_slice_longer_than_whole_ones() {
+    let write = |launch, cycles| cycles_of(launch, "sdk/transpose", &[("n", "512")], &[("mem.llc.merge_cycles", cycles)]);
+    let [parts, alike] = ["2", "0"].map(|cycles| write(2, cycles));
+    assert!(parts * 5 > alike * 6, "{parts} cycles of stores of four bytes, {alike} where a part takes no longer");
+    let [whole, alike] = ["2", "0"].map(|cycles| write(1, cycles));
+    assert_eq!(whole, alike, "cycles of stores of whole sectors");
 }
 
 /// Lines that lie 2 KiB apart are spread over the sets of the L1, and stay there until they are read again.
