@@ -236,7 +236,7 @@ impl L1 {
         self.cache.mshr().find(addr.0 / SECTOR_BYTES)
     }
 
-    /// A part of a sector went on without the rest: the L1 knows the bytes no more.
+    /// The buffer of stores has no place for a part of a sector: the L1 knows the bytes no more.
     pub(super) fn forget(&mut self, addr: Addr, sector: SectorMask) {
         self.cache.forget(addr, sector);
         self.tags_changed(addr.line(), sector);

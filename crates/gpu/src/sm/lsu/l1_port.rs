@@ -104,10 +104,10 @@ impl Lsu {
     fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
         let Some(stores) = &mut self.stores else { return true };
         if self.net.can_send()
-            && let Some(down) = stores.pop(core.now)
+            && let Some((down, driven_out)) = stores.pop(core.now)
         {
             let free = stores.is_free();
-            if let Some(l1) = &mut self.l1 {
+            if let (true, Some(l1)) = (driven_out, &mut self.l1) {
                 l1.forget(down.addr, down.sectors);
             }
             self.send_store(down, core, out);

@@ -2,7 +2,7 @@
 //!
 //! In: sectors of stores that the L1 passes on. Out: sectors that leave for the network. A sector of which a store wrote every byte leaves at
 //! once; a part of one waits for further stores of the SM, of any warp, until it is whole, its line has waited long enough or a younger line
-//! needs the place. The L1 has the bytes while they wait, and forgets the sector when it leaves in part. Stores that join one that waits are
+//! needs the place. The L1 has the bytes, and forgets the sectors of a line that a younger one drives out. Stores that join one that waits are
 //! answered at once; the LLC answers the one that began. Source: an H100's counters (docs/validation/silicon.md, "Stores").
 
 use std::collections::VecDeque;
@@ -46,15 +46,23 @@ pub(super) struct StoreBuffer {
     wait: u64,
     /// In the order in which they came.
     lines: VecDeque<Line>,
-    /// Sectors of lines that gave up their places.
+    /// Sectors of a line that gave up its place.
     leaving: VecDeque<Down>,
+    /// Whether a younger line drove it out.
+    driven_out: bool,
 }
 
 impl StoreBuffer {
     /// Room for so many lines, each of which waits for so many cycles.
     pub(super) fn new(places: u32, wait: u32) -> Self {
         let places = places as usize;
-        Self { places, wait: u64::from(wait), lines: VecDeque::with_capacity(places), leaving: VecDeque::with_capacity(SECTORS + 1) }
+        Self {
+            places,
+            wait: u64::from(wait),
+            lines: VecDeque::with_capacity(places),
+            leaving: VecDeque::with_capacity(SECTORS),
+            driven_out: false,
+        }
     }
 
     /// Whether a sector may come: none of an older line still has to leave.
@@ -73,13 +81,13 @@ impl StoreBuffer {
         }
     }
 
-    /// Takes a sector that has to leave.
+    /// Takes a sector that has to leave; says whether it is of a line that was driven out.
     #[inline]
-    pub(super) fn pop(&mut self, now: Cycle) -> Option<Down> {
+    pub(super) fn pop(&mut self, now: Cycle) -> Option<(Down, bool)> {
         if self.leaving.is_empty() && self.lines.front().is_some_and(|line| line.at <= now) {
-            self.give_up_oldest();
+            self.give_up_oldest(false);
         }
-        self.leaving.pop_front()
+        Some((self.leaving.pop_front()?, self.driven_out))
     }
 
     /// A sector of a store comes from the L1; the buffer [is free](Self::is_free).
@@ -111,7 +119,7 @@ impl StoreBuffer {
             return Fate::Leaves(down);
         }
         if self.lines.len() == self.places {
-            self.give_up_oldest();
+            self.give_up_oldest(true);
         }
         let mut line = Line { addr, at: now.after(self.wait), sectors: [None; SECTORS] };
         line.sectors[sector] = Some(down);
@@ -119,8 +127,9 @@ impl StoreBuffer {
         Fate::Waits
     }
 
-    fn give_up_oldest(&mut self) {
+    fn give_up_oldest(&mut self, driven_out: bool) {
         let Some(line) = self.lines.pop_front() else { return };
+        self.driven_out = driven_out;
         self.leaving.extend(line.sectors.into_iter().flatten());
     }
 }
@@ -145,7 +154,7 @@ mod tests {
         assert_eq!(buffer.take(write(0x40, 0xffff_0000, 2), Cycle(7)), Fate::Completed(write(0x40, WHOLE, 1)));
         assert_eq!(buffer.take(write(0x40, WHOLE, 2), Cycle(7)), Fate::Leaves(write(0x40, WHOLE, 2)));
         assert_eq!((buffer.due(Cycle(8)), buffer.pop(Cycle(14))), (Cycle(15), None), "the line came in cycle 5");
-        assert_eq!(buffer.pop(Cycle(15)), Some(write(0x60, 0xffff, 1)));
+        assert_eq!(buffer.pop(Cycle(15)), Some((write(0x60, 0xffff, 1), false)));
         assert_eq!((buffer.due(Cycle(16)), buffer.pop(Cycle(100))), (Cycle::NEVER, None));
     }
 
@@ -158,7 +167,8 @@ mod tests {
         assert!(buffer.is_free());
         assert_eq!(buffer.take(write(0x100, 1, 0), Cycle(3)), Fate::Waits);
         assert!(!buffer.is_free());
-        assert_eq!([0; 3].map(|_| buffer.pop(Cycle(4)).map(|down| down.addr.0)), [Some(0x000), Some(0x020), None]);
+        let leaves = |buffer: &mut StoreBuffer| buffer.pop(Cycle(4)).map(|(down, driven_out)| (down.addr.0, driven_out));
+        assert_eq!([0; 3].map(|_| leaves(&mut buffer)), [Some((0x000, true)), Some((0x020, true)), None]);
         assert_eq!(buffer.take(write(0x000, 2, 0), Cycle(5)), Fate::Waits, "what left is waited for no longer");
     }
 }
