@@ -160,6 +160,11 @@ def test_reads_of_uninitialised_memory_are_counted(saxpy):
     assert device.warnings == {"forgotten": 64}
 
 
+def test_code_that_the_gpu_has_no_units_for_is_refused(repository):
+    with pytest.raises(ws.WorkloadError, match="has tensor instructions.*compute capability 2.0"):
+        ws.simulate("gtx480", ws.Program(repository / "programs/tensor/hgemm.toml"))
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
