@@ -136,8 +136,8 @@ fn a_write_takes_the_data_port_for_its_cycles_whether_it_hits_or_not() {
 
 #[test]
 fn a_write_to_a_part_of_a_sector_takes_the_data_port_longer() {
-    let mut cache = DataCache::new(&Cache { merge_cycles: 2, ..tiny(llc()) }, 2, 0);
-    for (now, bytes, cycles) in [(0, u32::MAX, 1), (10, 0xff, 3)] {
+    let mut cache = DataCache::new(&Cache { write_cycles: 2, merge_cycles: 2, ..tiny(llc()) }, 2, 0);
+    for (now, bytes, cycles) in [(0, u32::MAX, 2), (10, 0xff, 4)] {
         cache.access(&Access { bytes, ..request(&cache, AccessKind::Write, 0x40, 1) }, Cycle(now));
         assert_eq!(cache.data_port_free_at(), Cycle(now + cycles));
     }
