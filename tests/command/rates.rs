@@ -294,7 +294,7 @@ fn every_rate_of_every_report_follows_from_counters_and_cycles_of_one_span() {
     let folder = folder.path();
     for (name, options) in [
         ("gpu", "--machine v100 --workload gemm_tiled --set workload.n=128 --set workload.k=32 --interval 1000"),
-        // CPU cores keep the run going after its kernel.
+        // The run continues after its kernel, because CPU cores are still executing.
         (
             "chip",
             "--machine hetero-small --workload gather --set workload.cta_count=4 --set workload.rounds=1 --cpu mcf --cpu-warm 1000 --cpu-measure 30000",

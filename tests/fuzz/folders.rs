@@ -1,4 +1,4 @@
-//! What earlier runs wrote and users may have altered: checkpoints, result folders; and plans, samples and compressed traces.
+//! Fuzz targets for files that users can alter: checkpoints, result folders, sweep plans, samples and compressed traces.
 
 use std::io::Write as _;
 use std::num::NonZeroU64;

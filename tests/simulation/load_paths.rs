@@ -1,4 +1,4 @@
-//! What loads take on their way through the L1 and the LLC: machine `h100` with and without each mechanism, on programs that it was measured with.
+//! The memory path of machine `h100`: each test switches one mechanism of the L1 or the LLC off and compares the cycles of a program.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -55,7 +55,7 @@ pub(super) struct ModelText {
 
 /// Reads the whole file; what is wrong goes to `reader`.
 pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
-    // A word with an escaped letter is not seen, so that a text with escapes is taken for one that names the launch.
+    // An escape sequence could spell `launch`, so a text with any backslash counts as one that may name it.
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut model = ModelText { names_launch: text.contains('\\') || words.any(|word| word == "launch"), ..ModelText::default() };
     let document = match DeTable::parse(text) {

@@ -12,7 +12,7 @@ use super::numbers;
 
 /// A fixed number of counts.
 pub trait Tally: Clone + Default {
-    /// Passes every count to `see`, always in the same order.
+    /// Calls `see` with every count, in a fixed order.
     fn counts(&mut self, see: &mut dyn FnMut(&mut u64));
 }
 
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// Launches whose counters are kept as they are; those of others are encoded. More than run at the same time on a GPU.
+/// The number of launches whose counters are kept uncompressed, more than a GPU runs at the same time.
 const WARM: usize = 128;
 
 /// A unit's counters for each kernel launch; all zero until the unit counts something for the launch.
@@ -52,7 +52,7 @@ struct Cold<T> {
     slots: FxHashMap<u32, u16>,
     /// The launch of each entry of [`PerKernel::values`]; of the first none.
     owners: Vec<u32>,
-    /// The entry that the next launch takes once there are [`WARM`].
+    /// The entry that the next launch reuses when all [`WARM`] entries are taken.
     next: u16,
     /// The counters of other launches, encoded.
     packed: BTreeMap<u32, Box<[u8]>>,
@@ -171,7 +171,7 @@ impl<T: Tally> PerKernel<T> {
     }
 }
 
-/// Changes each count of `to` by the same one of `by`.
+/// Replaces each count of `to` by `how` of itself and the corresponding count of `by`.
 fn combine<T: Tally>(to: &mut T, by: &mut T, how: fn(u64, u64) -> u64) {
     let mut counts = list(by).into_iter();
     to.counts(&mut |count| *count = how(*count, counts.next().unwrap_or(0)));

@@ -48,7 +48,7 @@ const SHORTEST: usize = 16;
 /// Random bytes of a token, which has two characters for each.
 const RANDOM: usize = 16;
 
-/// Connections that are open at the same time, at most; further clients wait until one closes.
+/// The most connections that are open at the same time. Other clients wait until one closes.
 const MOST_CONNECTIONS: usize = 32;
 
 /// Time within which a client sends the head of its next request.

@@ -18,6 +18,15 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
             || "a sectored L1 looks up one sector at a time; requests of whole lines need `gpu.sm.l1.cache.sectored = false`".to_owned(),
         );
         checker.require(
+            !machine.gpu.sm.l1.line_requests || cache.sectored && machine.mem.llc.sectored,
+            &["gpu.sm.l1.line_requests", "gpu.sm.l1.cache.sectored", "mem.llc.sectored"],
+            || "`gpu.sm.l1.line_requests` is true with caches of whole lines, expected false".to_owned(),
+            || {
+                "the sectors of a request come one by one only if both caches have sectors; set `sectored = true` for the L1 and the LLC"
+                    .to_owned()
+            },
+        );
+        checker.require(
             cache.write_miss != WriteMiss::WriteAllocate,
             &["gpu.sm.l1.cache.write_miss"],
             || "`gpu.sm.l1.cache.write_miss` is \"write-allocate\", expected another choice".to_owned(),

@@ -337,8 +337,13 @@ impl DataCache {
     /// # Panics
     /// When no fetch of `addr` is outstanding.
     pub fn fill(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
-        let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came at {now}, which nobody fetched") };
-        self.fill_entry(at, addr, || set_addr, sectors, now);
+        self.fill_entry(self.entry_of(addr), addr, || set_addr, sectors, now);
+    }
+
+    /// The MSHR entry of the fetch of `addr`, which is under way.
+    pub fn entry_of(&self, addr: Addr) -> u16 {
+        let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came, which nobody fetched") };
+        at
     }
 
     /// The same for data that names its MSHR entry; the set is asked for only where fills allocate.

@@ -232,8 +232,8 @@ impl L1 {
     }
 
     /// The MSHR of the fetch of a sector.
-    pub(super) fn entry_of(&self, addr: Addr) -> Option<u16> {
-        self.cache.mshr().find(addr.0 / SECTOR_BYTES)
+    pub(super) fn entry_of(&self, addr: Addr) -> u16 {
+        self.cache.entry_of(addr)
     }
 
     /// The buffer of stores has no place for a part of a sector: the L1 knows the bytes no more.

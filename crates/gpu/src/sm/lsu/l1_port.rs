@@ -32,19 +32,22 @@ impl Lsu {
         queued
     }
 
-    /// Further sectors of the line that the L1 wants go with the request for the first.
+    /// Adds the fetches behind `down` that are for the same line to its request.
     #[inline(never)]
-    fn join_line(&mut self, down: &mut Down) {
+    fn join_line(&mut self, down: &mut Down, observers: &mut Observers) {
         let Some(l1) = &mut self.l1 else { return };
         let line = down.addr.line();
-        while let Some(next) = l1.down().filter(|next| next.is_fetch() && next.addr.line() == line) {
+        while let Some(&Down { kind: DownKind::Fetch { entry }, sectors, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
             down.addr = line;
-            down.sectors.0 |= next.sectors.0;
+            down.sectors.0 |= sectors.0;
+            if observers.watch_lines() {
+                observers.line_requested(entry, warp_of(Requester::decode(token), &self.loads));
+            }
             l1.pop_down();
         }
     }
 
-    /// The buffer of stores takes the further sectors of a line in the cycle of the first, up to one that leaves.
+    /// Moves the other sectors of `line` to the buffer of stores in the same cycle, until one leaves for the network.
     #[inline(never)]
     fn keep_line(&mut self, line: Addr, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let of_line = |down: &Down| down.kind == DownKind::Write && down.addr.line() == line;
@@ -54,12 +57,12 @@ impl Lsu {
         {}
     }
 
-    /// Takes the oldest request of the L1; there is one, and a credit. It leaves, or waits in the buffer of stores; returns its line in the latter case.
+    /// Takes the oldest request of the L1; there is one, and a credit. Returns its line if it waits in the buffer of stores, `None` if it was sent.
     #[inline]
     fn send_down<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> Option<Addr> {
         let mut down = self.l1.as_mut().and_then(L1::pop_down)?;
         if FULL && core.spec.l1.line_requests && down.is_fetch() {
-            self.join_line(&mut down);
+            self.join_line(&mut down, observers);
         }
         let requester = Requester::decode(down.token);
         if FULL && let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
@@ -144,8 +147,8 @@ impl Lsu {
     #[inline(always)]
     pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
         let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
-        // A request for sectors of a line names the entry of one of them.
-        let entry = if core.spec.l1.line_requests { l1.entry_of(reply.addr).unwrap_or(entry) } else { entry };
+        // The request for several sectors of a line names the MSHR of the first.
+        let entry = if core.spec.l1.line_requests { l1.entry_of(reply.addr) } else { entry };
         let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
         let filled = l1.fill(entry, reply, core.now);
         if let (Some(before), true) = (before, filled) {

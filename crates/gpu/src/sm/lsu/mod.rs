@@ -155,8 +155,8 @@ pub(super) struct Lsu {
     replies: u32,
     /// Sectors that the L1 returns in a cycle to loads that waited for them.
     answers: u32,
-    /// The machine has none of what few machines have: a texture cache, contexts as traffic, barriers and bulk copies, stores that wait, a
-    /// prefetcher of the L1, a limited way to the registers, several replies or answers in a cycle, hits that take longer than the tags.
+    /// The machine has none of what few machines have: a texture cache, contexts as traffic, barriers and bulk copies, stores that wait,
+    /// requests of the L1 for lines, a prefetcher of the L1, a limited way to the registers, several replies or answers in a cycle, hits that take longer than the tags.
     plain: bool,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,
@@ -175,7 +175,7 @@ impl Lsu {
         let l1 = spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1, PortId(queue), &machine.own));
         let traffic = machine.gpu.dispatch.switch == Switch::Traffic;
         let words = spec.style == CoreStyle::ControlWords;
-        let with_l1 = spec.lsu.combined_stores > 0 || l1.as_ref().is_some_and(|l1| l1.prefetcher.is_some());
+        let with_l1 = spec.lsu.combined_stores > 0 || spec.l1.line_requests || l1.as_ref().is_some_and(|l1| l1.prefetcher.is_some());
         let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1 || spec.l1.answers > 1 || spec.l1.data_latency > 0;
         Self {
             net: Net::new(machine, ports, queue),

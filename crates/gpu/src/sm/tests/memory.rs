@@ -250,6 +250,24 @@ fn loads_past_the_l1_of_a_sector_under_way_send_no_request_of_their_own() {
     assert_eq!([0, 64].map(requests), [(16, 16), (8, 16)]);
 }
 
+#[test]
+fn missing_sectors_of_a_line_leave_as_one_request() {
+    let requests = |line_requests| {
+        let mut machine = test_machine();
+        machine.gpu.sm.l1.line_requests = line_requests;
+        let mut program = Program::new(1);
+        // Two lines, and two sectors of a third.
+        program.access(0, load(1, &[]), FULL, &lanes(0x10000, 8));
+        program.access(0, load(2, &[]), LaneMask(0xffff), &lanes(0x20000, 4)[..16]);
+        program.all(op(OpClass::Sp, 3, &[1, 2]));
+        let mut bench = Bench::single(&machine, 32, program.exit());
+        bench.issues();
+        bench.requests().iter().map(|(_, packet)| packet.sectors.count()).collect::<Vec<_>>()
+    };
+    assert_eq!(requests(false), [1; 10]);
+    assert_eq!(requests(true), [4, 4, 2]);
+}
+
 /// Requests to write, and the bytes that they write, of an SM whose stores wait in so many lines.
 fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
     let mut machine = test_machine();

@@ -148,9 +148,27 @@ pub(super) struct Bench {
     pub(super) now: Cycle,
     pub(super) latency: u64,
     skip: bool,
+    /// The memory answers a read sector by sector.
+    by_sector: bool,
     /// Messages sent, with their cycle.
     pub(super) sent: Vec<(Cycle, Payload)>,
     coming: VecDeque<(Cycle, MemPacket)>,
+}
+
+/// Whether as many packets came as the requests that left ask for. A request of the L1 for a line has up to four replies.
+fn all_answered(machine: &Machine, sm: &super::counters::SmCounters) -> bool {
+    sm.packets_sent == sm.packets_received || machine.gpu.sm.l1.line_requests && sm.packets_sent < sm.packets_received
+}
+
+/// The replies to a request.
+fn answers(packet: MemPacket, by_sector: bool) -> impl Iterator<Item = MemPacket> {
+    use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
+    let apart = by_sector && packet.op == warpshard_protocol::MemOp::Read && packet.sectors.count() > 1;
+    let line = packet.addr.line().0;
+    let of =
+        move |sector: u32| MemPacket { addr: Addr(line + u64::from(sector) * SECTOR_BYTES), sectors: SectorMask(1 << sector), ..packet };
+    let sectors: Vec<u32> = packet.sectors.iter().collect();
+    (!apart).then_some(packet).into_iter().chain(sectors.into_iter().filter(move |_| apart).map(of))
 }
 
 impl Bench {
@@ -167,7 +185,8 @@ impl Bench {
         let routes = vec![Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) }; 6];
         let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);
         let out = Outbox::new(routes.into(), vec![0], 1);
-        Self { sm, out, now: Cycle(0), latency: 100, skip: false, sent: Vec::new(), coming: VecDeque::new() }
+        let by_sector = machine.gpu.sm.l1.line_requests;
+        Self { sm, out, now: Cycle(0), latency: 100, skip: false, by_sector, sent: Vec::new(), coming: VecDeque::new() }
     }
 
     /// One kernel of one CTA, bound at cycle 0.
@@ -212,7 +231,8 @@ impl Bench {
         for message in std::mem::take(self.out.batch(0)) {
             let sent = Cycle(message.arrival(self.now).0 - 1);
             if let (Payload::Mem(packet), LinkId(0)) = (message.payload, message.link) {
-                self.coming.push_back((sent.after(self.latency), packet));
+                let at = sent.after(self.latency);
+                self.coming.extend(answers(packet, self.by_sector).map(|answer| (at, answer)));
                 let credit = Payload::Credit(Credit { queue: 0, count: 1 });
                 self.sm.deliver(PORTS.request_credit, sent.after(self.latency).max(until), &credit);
             }
