@@ -28,6 +28,17 @@ for machine in tiny gtx480; do
     cmp "$work/$machine/run.toml" "$work/$machine-1/run.toml"
     "$python" tests/read_activity.py "$work/$machine-1" "$work/$machine-1.pftrace" 2 2
 done
+# Producers and consumers: copies, phases and products beside the warps.
+options=(--machine h100 --program programs/tensor/wgmma_gemm.toml --set workload.m=128 --set workload.n=128)
+"$bin" run "${options[@]}" --threads 1 --out "$work/h100" > /dev/null
+for threads in 1 2; do
+    "$bin" run "${options[@]}" --threads "$threads" --perfetto "$work/h100-$threads.pftrace" --perfetto-sms all --perfetto-channels 0-1 \
+        --out "$work/h100-$threads" > /dev/null
+    cmp "$work/h100/stats.json" "$work/h100-$threads/stats.json"
+done
+cmp "$work/h100-1.pftrace" "$work/h100-2.pftrace"
+"$python" tests/read_activity.py "$work/h100-1" "$work/h100-1.pftrace" 4 2
+
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --perfetto "$work/few.pftrace" --perfetto-events 100 --perfetto-from 1000 \
     --out "$work/few" > /dev/null 2> "$work/said"
 grep -q "the trace is without later events" "$work/said"

@@ -1,5 +1,5 @@
 """The trace of `run --perfetto`, read with the messages of the package `perfetto`: slices nest, and CTAs, states of warps and commands of DRAM banks are
-as many as the counters of the run say.
+as many as the counters of the run say, and so are products of warp groups and the bytes of bulk copies where the warps of all SMs are in the trace.
 
 usage: python3 tests/read_activity.py RUN TRACE SMS CHANNELS        SMS: number of SMs whose warps are in the trace; CHANNELS: of DRAM channels
 """
@@ -33,17 +33,25 @@ for packet in trace.packet:
 assert not any(stacks.values()), "every slice ends"
 
 under = lambda kind: {uuid: name for uuid, name in tracks.items() if tracks.get(parents[uuid], "").startswith(kind)}
-ctas = [one for uuid, name in under("SM ").items() if "CTA" in name for one in slices[uuid]]
+ctas = [one for uuid, name in under("SM ").items() if name.startswith("SM ") for one in slices[uuid]]
 # The grid scheduler learns of the end of a CTA later than its SM.
 assert sum("left" in facts for *_, facts in ctas) == stats["components"]["sm"]["total"]["ctas_ended"], len(ctas)
 for uuid, name in under("SM ").items():
-    ends = sorted((begin, end) for begin, end, *_ in slices[uuid])
+    ends = sorted((begin, end) for begin, end, *_ in slices.get(uuid, []))
     assert all(first[1] <= second[0] for first, second in zip(ends, ends[1:])), f"slices of {name} overlap"
 
 warps = [uuid for uuid, name in under("SM ").items() if name.startswith("warp")]
 assert len({parents[uuid] for uuid in warps}) == sms, (len(warps), sms)
 states = {name for uuid in warps for _, _, name, _ in slices[uuid]}
 assert sms == 0 or len(states) >= 4, states
+
+beside = lambda kind: [one for uuid, name in under("SM ").items() if name.startswith(kind) for one in slices.get(uuid, [])]
+products, copies, phases = beside("matrix units"), beside("bulk copy"), beside("mbarrier")
+if products:
+    assert len(products) == stats["components"]["sm"]["total"]["group_products"], len(products)
+    assert all("ends" in facts for *_, facts in copies) and phases, "every copy ends"
+    roles = {name.partition(", ")[2] for name in tracks.values() if name.startswith("warp ")}
+    assert {"producer", "consumer"} <= roles, roles
 
 banks = under("DRAM channel ")
 assert len({parents[uuid] for uuid in banks}) == channels
@@ -58,4 +66,5 @@ for channel in {parents[uuid] for uuid in banks}:
     assert (reads, writes) == (counters["reads"], counters["writes"]), (reads, writes, counters)
     assert len(rows) == counters["activates"], (len(rows), counters)
     assert sum(name == "refresh" for *_, name, _ in own) % max(1, counters.get("refreshes", 0)) == 0
-print(f"Perfetto: {len(ctas)} CTAs, {len(warps)} warps in {len(states)} states and {len(banks)} banks are those that the run counted")
+also = f", {len(copies)} copies, {len(phases)} phases and {len(products)} products" if products else ""
+print(f"Perfetto: {len(ctas)} CTAs, {len(warps)} warps in {len(states)} states and {len(banks)} banks{also} are those that the run counted")

@@ -216,7 +216,7 @@ pub(crate) struct RunArgs {
     pub sampling: SamplingArgs,
 
     /// Write a trace of the run in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters of --interval, the
-    /// CTAs of all SMs, the states of warps and the rows of DRAM banks.
+    /// CTAs of all SMs, the states of warps, bulk copies and barriers in shared memory, and the rows of DRAM banks.
     #[arg(long, value_name = "FILE", help_heading = "Length and recording")]
     pub perfetto: Option<PathBuf>,
     /// SMs whose warps are in the trace: numbers such as "0-3,7", "all" or "none".

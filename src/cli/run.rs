@@ -144,7 +144,10 @@ fn run_alone<'a>(
 /// Writes the trace for the Perfetto viewer.
 fn trace(path: &Path, folder: &Path, activity: &Activity) -> Result<(), Failure> {
     output::file(path, &perfetto(&RunFolder::read(folder)?, activity)?)?;
-    let sms = activity.sms.iter().flat_map(|sm| [("CTAs of SM", sm.sm, sm.ctas.left_out), ("warps of SM", sm.sm, sm.warps.left_out)]);
+    let sms = activity.sms.iter().flat_map(|sm| {
+        let beside = ("copies, barriers and products of SM", sm.sm, sm.beside.left_out);
+        [("CTAs of SM", sm.sm, sm.ctas.left_out), ("warps of SM", sm.sm, sm.warps.left_out), beside]
+    });
     let channels = activity.channels.iter().map(|channel| ("commands of memory partition", channel.partition, channel.commands.left_out));
     let left_out: Vec<String> =
         sms.chain(channels).filter(|(.., events)| *events > 0).map(|(what, unit, events)| format!("{events} of {what} {unit}")).collect();

@@ -117,6 +117,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case { name: "reduce on cores with control words".into(), ..case("reduce", &machine("tiny", CONTROL), &reduce, alternate) },
         case("products of warp groups and bulk copies", &machine("tiny", TILES), &program("programs/tensor/wgmma_gemm.toml"), None),
         case("clusters that share copies", &machine("tiny", TILES), &program("programs/tensor/wgmma_gemm_pairs.toml"), None),
+        case("attention by warp groups", &machine("tiny", TILES), &program("programs/tensor/wgmma_attention.toml"), None),
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
         case("phases", &machine("gtx480", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),

@@ -8,6 +8,7 @@ mod files;
 mod gating;
 mod hetero;
 mod ranks;
+mod recorded;
 mod relaxed;
 mod seams;
 mod sharing;

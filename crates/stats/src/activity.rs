@@ -31,6 +31,8 @@ pub struct SmActivity {
     pub ctas: Log<CtaSpan>,
     /// Changes of the warps' states, by cycle.
     pub warps: Log<WarpChange>,
+    /// Bulk copies, barriers in shared memory and products of warp groups, of cores with control words.
+    pub beside: Log<BesideEvent>,
 }
 
 /// A CTA on an SM.
@@ -56,7 +58,26 @@ pub struct WarpChange {
     /// Warp slot.
     pub warp: u8,
     /// The state; `None` for an empty slot.
-    pub state: Option<WarpState>,
+    pub state: Option<Doing>,
+}
+
+/// What a resident warp does or waits for, as its kind of core counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum Doing {
+    /// On a core with a scoreboard.
+    State(WarpState),
+    /// On a core with control words.
+    Reason(WarpReason),
+}
+
+impl Doing {
+    /// A name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::State(state) => state.name(),
+            Self::Reason(reason) => reason.name(),
+        }
+    }
 }
 
 /// What a resident warp does or waits for.
@@ -113,6 +134,198 @@ impl WarpState {
             Self::StallAlu => "arithmetic unit full",
             Self::CanIssueMemory => "can issue a memory instruction",
             Self::CanIssueAlu => "can issue an arithmetic instruction",
+        }
+    }
+}
+
+/// What a warp does in a cycle, by Nsight's names. The core has no warps that sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+#[repr(u8)]
+pub enum WarpReason {
+    /// It issues.
+    Selected,
+    /// It could issue, and another warp does.
+    NotSelected,
+    /// The stall count of its last instruction is not over, or a register that it names waits for a unit of fixed latency.
+    Wait,
+    /// It waits for a counter or register that the L1 or the texture unit will release.
+    LongScoreboard,
+    /// It waits for a counter that shared memory or a unit of variable latency will release.
+    ShortScoreboard,
+    /// It waits for products of its warp group, or for room for one more.
+    Gmma,
+    /// The pipe that it needs takes nothing.
+    MathPipeThrottle,
+    /// An instruction that waits for its register reads holds the control stage, or the latch of the pipe.
+    Dispatch,
+    /// The queue is full for an access to global or local memory.
+    LgThrottle,
+    /// The queue is full for a texture access.
+    TexThrottle,
+    /// The queue is full for another instruction.
+    MioThrottle,
+    /// It waits at a barrier of its CTA or cluster.
+    Barrier,
+    /// It waits at a memory fence.
+    Membar,
+    /// The target of its branch is not known yet.
+    BranchResolving,
+    /// Its next instruction is not there.
+    NoInstruction,
+    /// The constant that its next instruction reads is not in the cache of its sub-core.
+    ImcMiss,
+    /// It has issued its last instruction, and something of it is under way.
+    Drain,
+    /// A limit of warps or a preemption holds it back.
+    Misc,
+}
+
+impl WarpReason {
+    /// All of them, in their order.
+    pub const ALL: [Self; 18] = [
+        Self::Selected,
+        Self::NotSelected,
+        Self::Wait,
+        Self::LongScoreboard,
+        Self::ShortScoreboard,
+        Self::Gmma,
+        Self::MathPipeThrottle,
+        Self::Dispatch,
+        Self::LgThrottle,
+        Self::TexThrottle,
+        Self::MioThrottle,
+        Self::Barrier,
+        Self::Membar,
+        Self::BranchResolving,
+        Self::NoInstruction,
+        Self::ImcMiss,
+        Self::Drain,
+        Self::Misc,
+    ];
+
+    /// Nsight's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Selected => "selected",
+            Self::NotSelected => "not_selected",
+            Self::Wait => "wait",
+            Self::LongScoreboard => "long_scoreboard",
+            Self::ShortScoreboard => "short_scoreboard",
+            Self::Gmma => "gmma",
+            Self::MathPipeThrottle => "math_pipe_throttle",
+            Self::Dispatch => "dispatch_stall",
+            Self::LgThrottle => "lg_throttle",
+            Self::TexThrottle => "tex_throttle",
+            Self::MioThrottle => "mio_throttle",
+            Self::Barrier => "barrier",
+            Self::Membar => "membar",
+            Self::BranchResolving => "branch_resolving",
+            Self::NoInstruction => "no_instruction",
+            Self::ImcMiss => "imc_miss",
+            Self::Drain => "drain",
+            Self::Misc => "misc",
+        }
+    }
+}
+
+/// What an SM begins or ends beside its warps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct BesideEvent {
+    /// Core cycle.
+    pub at: u64,
+    /// Slot of the CTA in its SM.
+    pub slot: u8,
+    /// What happens.
+    pub what: BesideChange,
+}
+
+/// What happens beside the warps of an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum BesideChange {
+    /// A warp begins a bulk copy.
+    CopyBegins {
+        /// Warp slot.
+        warp: u8,
+        /// Copies of the SM before it.
+        number: u64,
+        /// Where it goes.
+        kind: CopyKind,
+        /// Its bytes.
+        bytes: u32,
+        /// The barrier at which they count, of a load.
+        barrier: Option<u32>,
+    },
+    /// A bulk copy is complete.
+    CopyEnds {
+        /// Copies of the SM before it.
+        number: u64,
+    },
+    /// A barrier in shared memory is initialised.
+    BarrierBegins {
+        /// Its address in the CTA's shared memory.
+        address: u32,
+    },
+    /// The phase of a barrier ends.
+    PhaseEnds {
+        /// The barrier's address.
+        address: u32,
+        /// The parity of the phase that ends.
+        parity: bool,
+    },
+    /// A warp begins to wait for the end of a barrier's phase.
+    WaitBegins {
+        /// Warp slot.
+        warp: u8,
+        /// The barrier's address.
+        address: u32,
+        /// The parity of the phase.
+        parity: bool,
+    },
+    /// A warp begins to wait for its bulk stores.
+    StoresWaitBegins {
+        /// Warp slot.
+        warp: u8,
+    },
+    /// A warp waits no longer.
+    WaitEnds {
+        /// Warp slot.
+        warp: u8,
+    },
+    /// The matrix units will multiply for a warp group.
+    Product {
+        /// Its warps that have not finished, as a set of slots.
+        group: u64,
+        /// The first cycle in which they do.
+        begins: u64,
+        /// The first cycle in which they no longer do.
+        ends: u64,
+    },
+}
+
+/// Where a bulk copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum CopyKind {
+    /// From device memory to shared memory.
+    Load,
+    /// From shared memory to device memory.
+    Store,
+    /// The same, combined with the contents of device memory.
+    Reduce,
+    /// From device memory to the LLC.
+    Prefetch,
+    /// Within the shared memory of a cluster.
+    Move,
+}
+
+impl CopyKind {
+    /// A name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Reduce => "reduce",
+            Self::Prefetch => "prefetch",
+            Self::Move => "copy within the cluster",
         }
     }
 }

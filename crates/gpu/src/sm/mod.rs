@@ -327,7 +327,7 @@ impl Sm {
 
     /// Warp cycles by state and launch, of a core with control words that counts them.
     pub fn warp_reasons(&self) -> Option<&PerKernel<WarpReasonCounts>> {
-        self.observers.reasons.as_ref().map(|reasons| reasons.counts())
+        self.observers.reasons.as_ref().and_then(|reasons| reasons.counts())
     }
 
     /// CTAs that it holds.

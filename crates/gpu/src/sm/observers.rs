@@ -7,13 +7,14 @@ use warpshard_base::{Addr, Cycle, KernelIndex};
 use warpshard_config::machine::{CoreStyle, Machine};
 use warpshard_mem::cache::Probe;
 use warpshard_stats::CounterVisitor;
+use warpshard_stats::activity::{Log, WarpChange, WarpReason};
 
 use super::ccws::{Ccws, LineAccess};
 use super::core::Core;
 use super::l1::L1;
 use super::operands::Operands;
 use super::phases::PhaseView;
-use super::warp_reasons::{WarpReason, WarpReasons};
+use super::warp_reasons::WarpReasons;
 use super::warp_states::WarpStates;
 
 /// The observers of an SM.
@@ -36,7 +37,7 @@ impl Observers {
             of_insts: spec.ccws.is_some() || spec.warp_states && words,
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warp_states: (spec.warp_states && !words).then(|| Box::new(WarpStates::counted())),
-            reasons: (spec.warp_states && words).then(|| Box::new(WarpReasons::new(kernels))),
+            reasons: (spec.warp_states && words).then(|| Box::new(WarpReasons::new(kernels, true))),
         }
     }
 
@@ -44,6 +45,25 @@ impl Observers {
     pub(super) fn set_phases(&mut self, phases: PhaseView) {
         self.phases = Some(Box::new(phases));
         self.of_insts = true;
+    }
+
+    /// Records the states of all warps from now on, of a core with control words for `kernels` launches or of another one.
+    pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: Log<WarpChange>) {
+        if words {
+            self.of_insts = true;
+            self.reasons.get_or_insert_with(|| Box::new(WarpReasons::new(kernels, false))).record(log);
+        } else {
+            self.warp_states.get_or_insert_default().record(log);
+        }
+    }
+
+    /// The changes of the warps' states that were recorded before cycle `until`.
+    pub(super) fn take_warps(&mut self, until: Cycle) -> Log<WarpChange> {
+        let reasons = self.reasons.as_mut().and_then(|reasons| {
+            reasons.count(until);
+            reasons.take_log()
+        });
+        reasons.or_else(|| self.warp_states.as_mut()?.take_log()).unwrap_or_default()
     }
 
     /// Whether somebody wants to know what the L1's tags knew before an access.

@@ -1,7 +1,8 @@
-//! Recording of what an SM does, event by event, for viewers of traces: its CTAs, and the states of its warps.
+//! Recording of what an SM does, event by event, for viewers of traces: its CTAs, the states of its warps, and what happens beside them.
 //!
-//! In: the ends of CTAs from their history, the states of warps from `warp_states`. Out: bounded lists. An SM that records nothing has a test
-//! for each CTA that ends and no other work.
+//! In: the ends of CTAs from their history, the states of warps from `warp_states` or `warp_reasons`, copies, barriers in shared memory and products
+//! from [`Core::note_beside`](super::core::Core::note_beside). Out: bounded lists. An SM that records nothing has a test for each CTA, copy, phase and
+//! product, and no other work.
 
 use warpshard_base::{Cycle, SmId};
 use warpshard_stats::activity::{CtaSpan, Log, SmActivity};
@@ -9,11 +10,13 @@ use warpshard_stats::activity::{CtaSpan, Log, SmActivity};
 use super::Sm;
 
 impl Sm {
-    /// Records every CTA, and with `warps` the states of all warps, from cycle `from` on; at most `most` events of each kind.
+    /// Records every CTA, and with `warps` the states of all warps and what happens beside them, from cycle `from` on; at most `most` events of each kind.
     pub fn record(&mut self, warps: bool, from: Cycle, most: usize) {
         self.core.history.log = Some(Box::new(Log::new(from.0, most)));
         if warps {
-            self.observers.warp_states.get_or_insert_default().record(Log::new(from.0, most));
+            let kernels = self.core.counters.kernels.len();
+            self.observers.record_warps(self.control.is_some(), kernels, Log::new(from.0, most));
+            self.core.history.beside = Some(Box::new(Log::new(from.0, most)));
         }
     }
 
@@ -30,7 +33,8 @@ impl Sm {
             let span = CtaSpan { kernel: launch.kernel.0, cta: launch.cta.0, started, left: None, preempted: false };
             ctas.push(u64::MAX, span);
         }
-        let warps = self.observers.warp_states.as_mut().and_then(|states| states.take_log()).unwrap_or_default();
-        SmActivity { sm: self.core.id.0, ctas, warps }
+        let warps = self.observers.take_warps(self.core.now);
+        let beside = self.core.history.beside.take().map(|log| *log).unwrap_or_default();
+        SmActivity { sm: self.core.id.0, ctas, warps, beside }
     }
 }

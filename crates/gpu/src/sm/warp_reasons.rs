@@ -4,81 +4,13 @@
 //! counted when the next one begins, so that a warp that waits costs nothing. The states of a cycle add up to the resident warps.
 
 use warpshard_base::{Cycle, KernelIndex};
+use warpshard_stats::activity::{Doing as State, Log, WarpChange, WarpReason};
 use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, counters};
 
 use super::core::{MAX_WARPS, bits};
 
-/// What a warp does in a cycle, by Nsight's names. The core has no warps that sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-#[repr(u8)]
-pub(super) enum WarpReason {
-    /// It issues.
-    Selected,
-    /// It could issue, and another warp does.
-    NotSelected,
-    /// The stall count of its last instruction is not over, or a register that it names waits for a unit of fixed latency.
-    Wait,
-    /// It waits for a counter or register that the L1 or the texture unit will release.
-    LongScoreboard,
-    /// It waits for a counter that shared memory or a unit of variable latency will release.
-    ShortScoreboard,
-    /// It waits for products of its warp group, or for room for one more.
-    Gmma,
-    /// The pipe that it needs takes nothing.
-    MathPipeThrottle,
-    /// An instruction that waits for its register reads holds the control stage, or the latch of the pipe.
-    Dispatch,
-    /// The queue is full for an access to global or local memory.
-    LgThrottle,
-    /// The queue is full for a texture access.
-    TexThrottle,
-    /// The queue is full for another instruction.
-    MioThrottle,
-    /// It waits at a barrier of its CTA or cluster.
-    Barrier,
-    /// It waits at a memory fence.
-    Membar,
-    /// The target of its branch is not known yet.
-    BranchResolving,
-    /// Its next instruction is not there.
-    NoInstruction,
-    /// The constant that its next instruction reads is not in the cache of its sub-core.
-    ImcMiss,
-    /// It has issued its last instruction, and something of it is under way.
-    Drain,
-    /// A limit of warps or a preemption holds it back.
-    Misc,
-}
-
 /// Warp cycles by state, indexed by `WarpReason as usize`.
-pub type WarpReasonCounts = [u64; WarpReason::COUNT];
-
-impl WarpReason {
-    /// How many there are.
-    pub(super) const COUNT: usize = Self::Misc as usize + 1;
-    /// All of them, in their order.
-    #[cfg(test)]
-    pub(super) const ALL: [Self; Self::COUNT] = [
-        Self::Selected,
-        Self::NotSelected,
-        Self::Wait,
-        Self::LongScoreboard,
-        Self::ShortScoreboard,
-        Self::Gmma,
-        Self::MathPipeThrottle,
-        Self::Dispatch,
-        Self::LgThrottle,
-        Self::TexThrottle,
-        Self::MioThrottle,
-        Self::Barrier,
-        Self::Membar,
-        Self::BranchResolving,
-        Self::NoInstruction,
-        Self::ImcMiss,
-        Self::Drain,
-        Self::Misc,
-    ];
-}
+pub type WarpReasonCounts = [u64; WarpReason::ALL.len()];
 
 counters! {
     /// Warp cycles by state, in the order of [`WarpReasonCounts`].
@@ -116,9 +48,33 @@ struct Doing {
     reason: WarpReason,
 }
 
+/// The changes of the warps' states.
+#[derive(Debug, warpshard_state::State)]
+struct Changes {
+    log: Log<WarpChange>,
+    /// What is in the log of each warp.
+    last: Box<[Option<WarpReason>; MAX_WARPS]>,
+}
+
+impl Changes {
+    /// A warp did something from one cycle until another; `None` is an empty slot. The cycle in which it issues and the wait after it are one.
+    #[cold]
+    fn note(&mut self, warp: usize, reason: Option<WarpReason>, (from, until): (u64, u64)) {
+        let reason = reason.map(|reason| if reason == WarpReason::Wait { WarpReason::Selected } else { reason });
+        if self.last[warp] != reason && from < until && until > self.log.from() {
+            self.last[warp] = reason;
+            self.log.push(until, WarpChange { at: from, warp: warp as u8, state: reason.map(State::Reason) });
+        }
+    }
+}
+
 /// The states of an SM's warps, and the warp cycles counted so far.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct WarpReasons {
+    /// Whether the machine has these counters.
+    counted: bool,
+    /// Every change, where a recording wants them.
+    log: Option<Box<Changes>>,
     resident: u64,
     /// Warps in [`WarpReason::NotSelected`].
     not_selected: u64,
@@ -130,10 +86,12 @@ pub(super) struct WarpReasons {
 }
 
 impl WarpReasons {
-    /// Of an empty SM, for `kernels` launches.
-    pub(super) fn new(kernels: usize) -> Self {
+    /// Of an empty SM, for `kernels` launches; `counted` where results have the counters.
+    pub(super) fn new(kernels: usize, counted: bool) -> Self {
         let nobody = Doing { since: 0, resolved_at: 0, fetched_at: 0, kernel: 0, reason: WarpReason::NoInstruction };
         Self {
+            counted,
+            log: None,
             resident: 0,
             not_selected: 0,
             warps: Box::new([nobody; MAX_WARPS]),
@@ -141,6 +99,16 @@ impl WarpReasons {
             latest_kernel: 0,
             counts: PerKernel::new(kernels),
         }
+    }
+
+    /// Records every change from now on, in `log`.
+    pub(super) fn record(&mut self, log: Log<WarpChange>) {
+        self.log = Some(Box::new(Changes { log, last: Box::new([None; MAX_WARPS]) }));
+    }
+
+    /// The changes so far.
+    pub(super) fn take_log(&mut self) -> Option<Log<WarpChange>> {
+        self.log.take().map(|changes| changes.log)
     }
 
     /// A warp of a launch is resident from cycle `at` on.
@@ -178,6 +146,9 @@ impl WarpReasons {
         self.latest[WarpReason::Selected as usize] += 1;
         self.not_selected &= !(1 << warp);
         (self.warps[warp].since, self.warps[warp].reason) = (now + 1, WarpReason::Wait);
+        if let Some(log) = &mut self.log {
+            log.note(warp, Some(WarpReason::Selected), (now, now + 1));
+        }
     }
 
     /// When the next instruction of a warp is there, and when the branch to it, or the end of the warp, is resolved, which is no later.
@@ -198,10 +169,16 @@ impl WarpReasons {
             for (until, before) in [(doing.resolved_at, WarpReason::BranchResolving), (doing.fetched_at, WarpReason::NoInstruction)] {
                 let until = until.min(at).max(doing.since);
                 self.latest[before as usize] += until - doing.since;
+                if let Some(log) = &mut self.log {
+                    log.note(warp, Some(before), (doing.since, until));
+                }
                 doing.since = until;
             }
         }
         self.latest[doing.reason as usize] += at - doing.since;
+        if let Some(log) = &mut self.log {
+            log.note(warp, Some(doing.reason), (doing.since, at));
+        }
         (doing.since, doing.reason) = (at, reason);
         self.not_selected &= !(1 << warp);
     }
@@ -210,6 +187,9 @@ impl WarpReasons {
     pub(super) fn end(&mut self, warp: usize, at: u64) {
         self.change(warp, WarpReason::NoInstruction, at);
         self.resident &= !(1 << warp);
+        if let Some(log) = &mut self.log {
+            log.note(warp, None, (at, u64::MAX));
+        }
     }
 
     /// Counts the cycles before `until` that are not counted yet.
@@ -224,13 +204,16 @@ impl WarpReasons {
         }
     }
 
-    /// Warp cycles by launch.
-    pub(super) fn counts(&self) -> &PerKernel<WarpReasonCounts> {
-        &self.counts
+    /// Warp cycles by launch, where results have them.
+    pub(super) fn counts(&self) -> Option<&PerKernel<WarpReasonCounts>> {
+        self.counted.then_some(&self.counts)
     }
 
-    /// Shows the sums over all launches.
+    /// Shows the sums over all launches, where results have them.
     pub(super) fn visit(&self, visitor: &mut dyn CounterVisitor) {
+        if !self.counted {
+            return;
+        }
         let mut all = WarpReasonCounts::default();
         self.counts.parts().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
         visit_warp_reasons(&all, &mut |info, value| visitor.counter(info, value));
@@ -253,11 +236,9 @@ mod tests {
 
     #[test]
     fn every_state_has_a_counter() {
-        assert_eq!(WarpReasonCounters::INFO.len(), WarpReason::COUNT);
-        let name = |reason: WarpReason| WarpReasonCounters::INFO[reason as usize].name;
-        assert_eq!(
-            [WarpReason::Selected, WarpReason::Gmma, WarpReason::TexThrottle, WarpReason::Membar, WarpReason::Drain].map(name),
-            ["warp_selected", "warp_gmma", "warp_tex_throttle", "warp_membar", "warp_drain"]
-        );
+        assert_eq!(WarpReasonCounters::INFO.len(), WarpReason::ALL.len());
+        for (place, (reason, info)) in WarpReason::ALL.into_iter().zip(WarpReasonCounters::INFO).enumerate() {
+            assert_eq!((reason as usize, format!("warp_{}", reason.name())), (place, info.name.to_owned()));
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! them; they have states of their own here. The states of a cycle add up to the resident warps.
 
 use warpshard_base::Cycle;
-use warpshard_stats::activity::{Log, WarpChange, WarpState};
+use warpshard_stats::activity::{Doing, Log, WarpChange, WarpState};
 use warpshard_stats::counters;
 
 use super::core::{Core, bits};
@@ -59,7 +59,7 @@ impl Changes {
         let entered = states.iter().zip(&self.present).map(|(new, old)| new & !old);
         let changes = WarpState::ALL.into_iter().map(Some).zip(entered).chain([(None, gone)]);
         for (state, warps) in changes {
-            bits(warps).for_each(|warp| self.log.push(now.0, WarpChange { at: now.0, warp: warp as u8, state }));
+            bits(warps).for_each(|warp| self.log.push(now.0, WarpChange { at: now.0, warp: warp as u8, state: state.map(Doing::State) }));
         }
         // What was not recorded is not known: the first cycle that is has all states.
         if now.0 >= self.log.from() {

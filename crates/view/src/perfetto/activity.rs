@@ -1,4 +1,4 @@
-//! What single units did: CTAs on SMs, the states of warps, the rows of DRAM banks and what was done with them.
+//! What single units did: CTAs on SMs, the states of warps and what happens beside them, the rows of DRAM banks and what was done with them.
 
 use serde_json::Value;
 
@@ -6,6 +6,7 @@ use warpshard_report::text::demangled;
 use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, CtaSpan, SmActivity, WarpChange};
 
 use super::super::RunFolder;
+use super::beside;
 use super::proto::{Event, Fact, Kind};
 use super::writer::Writer;
 
@@ -14,10 +15,11 @@ pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {
     let end = run.stats.count(&["counted_until"]).unwrap_or(0);
     let name = |kernel: &Value| demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default()).into_owned();
     let names: Vec<String> = run.stats.kernels().iter().map(name).collect();
-    for sm in recorded.sms.iter().filter(|sm| !sm.ctas.events.is_empty() || !sm.warps.events.is_empty()) {
+    for sm in recorded.sms.iter().filter(|sm| !sm.ctas.events.is_empty() || !sm.warps.events.is_empty() || !sm.beside.events.is_empty()) {
         let track = writer.track(&format!("SM {}", sm.sm), None);
         ctas(sm, track, &names, end, writer);
-        warps(&sm.warps.events, track, end, writer);
+        warps(sm, track, end, writer);
+        beside::add(&sm.beside.events, track, end, writer);
     }
     for channel in recorded.channels.iter().filter(|channel| !channel.commands.events.is_empty()) {
         let track = writer.track(&format!("DRAM channel {}", channel.partition), None);
@@ -51,12 +53,14 @@ fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut W
 }
 
 /// A track per warp slot, with a slice for each state.
-fn warps(changes: &[WarpChange], parent: u64, end: u64, writer: &mut Writer) {
+fn warps(sm: &SmActivity, parent: u64, end: u64, writer: &mut Writer) {
+    let changes: &[WarpChange] = &sm.warps.events;
     let mut slots: Vec<u8> = changes.iter().map(|change| change.warp).collect();
     slots.sort_unstable();
     slots.dedup();
     for slot in slots {
-        let track = writer.track_of(parent, &format!("warp {slot}"), None);
+        let role = beside::role(&sm.beside.events, slot).map_or_else(String::new, |role| format!(", {role}"));
+        let track = writer.track_of(parent, &format!("warp {slot}{role}"), None);
         let mut own = changes.iter().filter(|change| change.warp == slot).peekable();
         while let Some(change) = own.next() {
             let until = own.peek().map_or(end, |next| next.at).max(change.at);

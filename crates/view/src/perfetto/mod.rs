@@ -6,6 +6,7 @@
 //! instants carry their cycles.
 
 mod activity;
+mod beside;
 mod proto;
 mod writer;
 
@@ -124,6 +125,7 @@ mod tests {
     use super::super::sample::write;
     use super::proto::tests::{Value as Field, fields};
     use super::*;
+    use warpshard_stats::activity::{BesideChange, BesideEvent, CopyKind, Doing, SmActivity, WarpChange, WarpReason};
 
     fn bytes(field: &Field) -> &[u8] {
         if let Field::Bytes(bytes) = field { bytes } else { panic!("{field:?}") }
@@ -160,5 +162,54 @@ mod tests {
         let points: Vec<_> = points.iter().map(|(at, event)| (at.clone(), get(event, 44).unwrap().clone())).collect();
         let expected = [(0, 10.0), (30, 12.0), (60, 0.0)].map(|(at, watts)| (Field::Number(at), Field::Double(watts)));
         assert_eq!(points, expected);
+    }
+
+    #[test]
+    fn a_trace_has_copies_phases_and_products_of_a_specialised_kernel() {
+        let event = |at, what| BesideEvent { at, slot: 1, what };
+        let load = |number| BesideChange::CopyBegins { warp: 4, number, kind: CopyKind::Load, bytes: 8192, barrier: Some(0x40) };
+        let events = vec![
+            event(2, BesideChange::BarrierBegins { address: 0x40 }),
+            event(3, load(7)),
+            event(4, load(8)),
+            event(5, BesideChange::WaitBegins { warp: 0, address: 0x40, parity: false }),
+            event(20, BesideChange::CopyEnds { number: 7 }),
+            event(20, BesideChange::PhaseEnds { address: 0x40, parity: false }),
+            event(20, BesideChange::WaitEnds { warp: 0 }),
+            event(22, BesideChange::Product { group: 0b1111, begins: 24, ends: 56 }),
+        ];
+        let state = Some(Doing::Reason(WarpReason::LongScoreboard));
+        let warps = vec![WarpChange { at: 5, warp: 0, state }, WarpChange { at: 5, warp: 4, state }];
+        let mut sm = SmActivity { sm: 3, ..SmActivity::default() };
+        events.into_iter().for_each(|event| sm.beside.push(event.at, event));
+        warps.into_iter().for_each(|change| sm.warps.push(change.at, change));
+        let folder = tempfile::tempdir().unwrap();
+        let recorded = Activity { sms: vec![sm], channels: Vec::new() };
+        let trace = perfetto(&write(folder.path(), 6, 4), &recorded).unwrap();
+        let packets: Vec<_> = fields(&trace).iter().map(|(_, packet)| fields(bytes(packet))).collect();
+        let text = |field: &Field| String::from_utf8(bytes(field).to_vec()).unwrap();
+        let track = |packet: &Vec<(u64, Field)>| {
+            let track = fields(bytes(get(packet, 60)?));
+            Some((format!("{:?}", get(&track, 1)?), text(get(&track, 2)?)))
+        };
+        let tracks: BTreeMap<String, String> = packets.iter().filter_map(track).collect();
+        let slice = |packet: &Vec<(u64, Field)>| {
+            let event = fields(bytes(get(packet, 11)?));
+            let begins = get(&event, 9) == Some(&Field::Number(Kind::SliceBegin as u64));
+            let track = &tracks[&format!("{:?}", get(&event, 11)?)];
+            begins.then(|| (track.clone(), text(get(&event, 23).unwrap())))
+        };
+        let slices: Vec<_> = packets.iter().filter_map(slice).filter(|(track, _)| !track.starts_with("stream")).collect();
+        let expected = [
+            ("warp 0, consumer", "long_scoreboard"),
+            ("warp 4, producer", "long_scoreboard"),
+            ("bulk copy 0", "load of 8192 bytes"),
+            ("bulk copy 1", "load of 8192 bytes"),
+            ("mbarrier 0x40 of CTA slot 1", "phase 0"),
+            ("waits of warp 0", "mbarrier 0x40, phase 0"),
+            ("matrix units", "product of warps 0 to 3"),
+        ];
+        assert_eq!(slices, expected.map(|(track, name)| (track.to_owned(), name.to_owned())));
+        assert!(tracks.values().any(|name| name == "bulk copies in flight"));
     }
 }

@@ -1,5 +1,6 @@
 //! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
 
+use warpshard_stats::activity::{BesideChange, WarpReason};
 use warpshard_workload::{Beside, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
 
 use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
@@ -8,7 +9,7 @@ use super::super::kinds::UnitKind;
 use super::super::observers::Observers;
 use super::super::operands::{IssuedInst, Operands, Sources};
 use super::super::stall::StallReason;
-use super::super::warp_reasons::{WarpReason, WarpReasons};
+use super::super::warp_reasons::WarpReasons;
 use super::super::writeback::{Completion, Wheel};
 use super::memory::Queued;
 use super::ports::WINDOW;
@@ -463,8 +464,10 @@ impl ControlCore {
         core.warps.touched |= group;
         core.counters.sm.group_products += begun.products;
         core.counters.sm.group_product_cycles += begun.cycles;
+        let slot = core.warps.cta[group.trailing_zeros() as usize];
         for (begins, ends) in self.products.take_times() {
             self.subs.iter_mut().for_each(|sub| sub.ports.multiply(begins, ends, core.now.0));
+            core.note_beside(slot, || BesideChange::Product { group, begins, ends });
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{CtaGone, CtaLaunch, EndedCtas};
-use warpshard_stats::activity::{CtaSpan, Log};
+use warpshard_stats::activity::{BesideEvent, CtaSpan, Log};
 use warpshard_stats::{PerKernel, Tally};
 
 /// CTAs that left and are remembered: a few times those that an SM holds.
@@ -30,12 +30,14 @@ pub(in crate::sm) struct History {
     pub(in crate::sm) gone: VecDeque<CtaGone>,
     /// Every CTA, where somebody wants them.
     pub(in crate::sm) log: Option<Box<Log<CtaSpan>>>,
+    /// Copies, barriers in shared memory and products, where a recording wants them.
+    pub(in crate::sm) beside: Option<Box<Log<BesideEvent>>>,
 }
 
 impl History {
     /// Before the first CTA of so many kernels.
     pub(in crate::sm) fn new(kernels: usize) -> Self {
-        Self { ended: PerKernel::new(kernels), gone: VecDeque::new(), log: None }
+        Self { ended: PerKernel::new(kernels), gone: VecDeque::new(), log: None, beside: None }
     }
 
     /// A CTA of so many instructions, `here` of them since it started on this SM, ended by itself.

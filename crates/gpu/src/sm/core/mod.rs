@@ -14,6 +14,7 @@ mod warps;
 use warpshard_base::{Cycle, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::{CoreStyle, Sm as Spec};
 use warpshard_protocol::{CtaNotice, Outbox, Payload, PeerPacket};
+use warpshard_stats::activity::{BesideChange, BesideEvent};
 use warpshard_workload::{Beside, Control, OpClass, StaticInst};
 
 use super::counters::SmStats;
@@ -324,6 +325,14 @@ impl Core {
         }
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
         out.send(to_grid, self.now, Payload::CtaDone(notice));
+    }
+
+    /// Something happens beside the warps of the CTA in a slot, in this cycle; recorded where a recording wants it.
+    #[inline]
+    pub(super) fn note_beside(&mut self, slot: u8, what: impl FnOnce() -> BesideChange) {
+        if let Some(log) = &mut self.history.beside {
+            log.push(self.now.0, BesideEvent { at: self.now.0, slot, what: what() });
+        }
     }
 
     /// A CTA left the SM in this cycle.

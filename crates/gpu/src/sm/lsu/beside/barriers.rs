@@ -31,7 +31,7 @@ pub(super) struct Barriers {
 }
 
 /// The byte of the shared memory of a CTA: without the number of the CTA in its cluster.
-fn within(address: u32) -> u32 {
+pub(super) fn within(address: u32) -> u32 {
     address & 0x00ff_ffff
 }
 
@@ -57,6 +57,13 @@ impl Barriers {
             (BarrierOp::Arrive { .. } | BarrierOp::AfterCopies { .. }, None) | (BarrierOp::Wait(_) | BarrierOp::Look, _) => {}
         }
         false
+    }
+
+    /// A phase of a barrier has just ended: its address in the CTA's shared memory, and the phase's parity.
+    pub(super) fn ended(&self, cta: u8, address: u32) -> (u32, bool) {
+        let address = within(address);
+        let state = self.all.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
+        (address, state.is_some_and(|placed| !placed.state.phase))
     }
 
     /// Bytes of a copy have come; returns whether a phase ended.

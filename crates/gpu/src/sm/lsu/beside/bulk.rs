@@ -127,8 +127,8 @@ impl BulkUnit {
         self.under_way.iter().flatten().count() < PLACES
     }
 
-    /// Begins a copy of a warp in cycle `now`; there is room.
-    pub(super) fn begin(&mut self, copy: BulkCopy, (cta, warp): (u8, u8), (kernel, space): (KernelIndex, u64), now: u64) {
+    /// Begins a copy of a warp in cycle `now`; there is room. Returns the number of copies before it.
+    pub(super) fn begin(&mut self, copy: BulkCopy, (cta, warp): (u8, u8), (kernel, space): (KernelIndex, u64), now: u64) -> u64 {
         let BulkCopy { kind, bytes, barrier, ctas, map, pieces } = copy;
         let moves = kind == BulkKind::Move;
         let flight = UnderWay { number: self.begun, cta, warp, barrier, bytes, ctas, moves, open: 0, sent: false };
@@ -144,6 +144,7 @@ impl BulkUnit {
         let at = now + u64::from(self.spec.latency);
         let pieces = pieces.into_iter().filter(|piece| piece.bytes > 0 && piece.count > 0).collect();
         self.sending.push_back(Sending { kind, pieces, piece: 0, number: 0, before: 0, kernel, space, map, place: place as u8, at });
+        flight.number
     }
 
     /// The number of the last store of a warp that is not complete.

@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 use warpshard_base::{SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::ControlCore as Spec;
 use warpshard_protocol::{Outbox, PeerOp, PeerPacket};
-use warpshard_workload::{BarrierAccess, BarrierOp, Beside as What, BulkCopy, NO_REGISTER, StaticInst};
+use warpshard_stats::activity::{BesideChange, CopyKind};
+use warpshard_workload::{BarrierAccess, BarrierOp, Beside as What, BulkCopy, BulkKind, NO_REGISTER, StaticInst};
 
 use super::super::core::{Core, is_in};
 use super::super::operands::IssuedInst;
@@ -146,6 +147,7 @@ impl Lsu {
                 // One more instruction of the warp is under way until the group ends.
                 core.warps.in_pipe[warp] += 1;
                 entry.dst = NO_REGISTER;
+                core.note_beside(core.warps.cta[warp], || BesideChange::StoresWaitBegins { warp: warp as u8 });
             }
             _ => {}
         }
@@ -176,11 +178,18 @@ impl Lsu {
                 let arrival = AfterCopies { warp: answer.warp, cta, access: access.words(), ended: before.wrapping_add(copies) };
                 beside.after_copies.push(arrival);
             } else {
-                ended |= beside.barriers.apply(cta, *access);
+                if matches!(access.op, BarrierOp::Write(_)) {
+                    core.note_beside(cta, || BesideChange::BarrierBegins { address: barriers::within(access.address) });
+                }
+                if beside.barriers.apply(cta, *access) {
+                    note_end(&beside.barriers, cta, access.address, core);
+                    ended = true;
+                }
             }
         }
         let phases = beside.barriers.incomplete(cta, &accesses);
-        if !phases.is_empty() {
+        if let Some(&(address, parity)) = phases.first() {
+            core.note_beside(cta, || BesideChange::WaitBegins { warp: answer.warp, address, parity });
             beside.barriers.wait(cta, phases, answer);
         } else if answer.dst == NO_REGISTER && !accesses.iter().any(|access| matches!(access.op, BarrierOp::Wait(_))) {
             core.instruction_done(usize::from(answer.warp));
@@ -200,7 +209,10 @@ impl Lsu {
         {
             let cta = core.warps.cta[warp];
             let (kernel, space) = (core.kernel_of(warp), core.ctas.windows(cta).space);
-            beside.bulk.begin(copy, (cta, entry.warp), (kernel, space), core.now.0);
+            let BulkCopy { kind, bytes, barrier, .. } = copy;
+            let number = beside.bulk.begin(copy, (cta, entry.warp), (kernel, space), core.now.0);
+            let barrier = barrier.map(barriers::within);
+            core.note_beside(cta, || BesideChange::CopyBegins { warp: entry.warp, number, kind: kind_of(kind), bytes, barrier });
         }
         if entry.dst != NO_REGISTER {
             core.register_ready(warp, entry.dst);
@@ -220,22 +232,26 @@ impl Lsu {
     }
 
     /// Waits that are over are answered.
-    fn end_waits(&mut self, core: &Core) {
+    fn end_waits(&mut self, core: &mut Core) {
         while let Some(answer) = self.beside.as_mut().and_then(|beside| beside.barriers.next_over()) {
+            core.note_beside(core.warps.cta[usize::from(answer.warp)], || BesideChange::WaitEnds { warp: answer.warp });
             self.answer_shared(answer, core);
         }
     }
 
     /// Arrivals whose copies have ended come to their barriers.
-    fn arrive_after_copies(&mut self, core: &Core) {
-        let Some(beside) = &mut self.beside else { return };
+    fn arrive_after_copies(&mut self, core: &mut Core) {
+        let Some(Beside { after_copies, barriers, .. }) = self.beside.as_deref_mut() else { return };
         let mut phase_ended = false;
-        beside.after_copies.retain(|arrival| {
+        after_copies.retain(|arrival| {
             let (ended, _) = core.scoreboard.copies(usize::from(arrival.warp));
             let over = ended.wrapping_sub(arrival.ended) as i32 >= 0;
             if over {
                 for access in BarrierAccess::of(&arrival.access) {
-                    phase_ended |= beside.barriers.apply(arrival.cta, access);
+                    if barriers.apply(arrival.cta, access) {
+                        note_end(barriers, arrival.cta, access.address, core);
+                        phase_ended = true;
+                    }
                 }
             }
             !over
@@ -266,6 +282,7 @@ impl Lsu {
             self.send(addr, sectors, words, op, token, kernel, core, out);
         }
         while let Some(copy) = self.beside.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
+            core.note_beside(copy.cta, || BesideChange::CopyEnds { number: copy.number });
             match copy.barrier {
                 Some(barrier) => self.copied(&copy, barrier, core),
                 None => {
@@ -274,6 +291,7 @@ impl Lsu {
                     for Group { warp, dst, .. } in beside.groups.extract_if(.., over) {
                         core.register_ready(usize::from(warp), dst);
                         core.instruction_done(usize::from(warp));
+                        core.note_beside(copy.cta, || BesideChange::WaitEnds { warp });
                     }
                 }
             }
@@ -289,9 +307,7 @@ impl Lsu {
         let ranks = if copy.ctas == 0 { 1 << (rank_of(barrier) & 15) } else { copy.ctas };
         for rank in (0u8..16).filter(|rank| ranks >> rank & 1 != 0) {
             let (Some(peers), true) = (&mut core.peers, own.is_some_and(|own| own != rank)) else {
-                if self.beside.as_mut().is_some_and(|beside| beside.barriers.complete(copy.cta, barrier, copy.bytes)) {
-                    self.end_waits(core);
-                }
+                self.complete_at(copy.cta, barrier, copy.bytes, core);
                 continue;
             };
             // What moves between CTAs has its way before it; what comes from device memory comes to all at once.
@@ -300,11 +316,39 @@ impl Lsu {
         }
     }
 
+    /// Bytes of a copy count at a barrier of the CTA in a slot.
+    fn complete_at(&mut self, cta: u8, barrier: u32, bytes: u32, core: &mut Core) {
+        let Some(beside) = &mut self.beside else { return };
+        if beside.barriers.complete(cta, barrier, bytes) {
+            note_end(&beside.barriers, cta, barrier, core);
+            self.end_waits(core);
+        }
+    }
+
     /// The answer to a request of a bulk copy came.
     pub(super) fn answer_bulk(&mut self, place: u8, sectors: SectorMask, core: &Core) {
         if let Some(beside) = &mut self.beside {
             beside.bulk.answered(place, sectors, core.now.0);
         }
+    }
+}
+
+/// The phase of a barrier has just ended.
+fn note_end(barriers: &Barriers, cta: u8, address: u32, core: &mut Core) {
+    core.note_beside(cta, || {
+        let (address, parity) = barriers.ended(cta, address);
+        BesideChange::PhaseEnds { address, parity }
+    });
+}
+
+/// How recordings call a kind of copy.
+fn kind_of(kind: BulkKind) -> CopyKind {
+    match kind {
+        BulkKind::Load => CopyKind::Load,
+        BulkKind::Store => CopyKind::Store,
+        BulkKind::Reduce => CopyKind::Reduce,
+        BulkKind::Prefetch => CopyKind::Prefetch,
+        BulkKind::Move => CopyKind::Move,
     }
 }
 

@@ -12,6 +12,7 @@ use warpshard_workload::{BarrierAccess, BarrierOp, MemInst, MemKind, NO_REGISTER
 use super::super::super::core::{Core, NOBODY, is_in};
 use super::super::super::operands::IssuedInst;
 use super::super::{Entry, Lsu, SharedAnswer, Work};
+use super::note_end;
 
 /// Where the number of a CTA in its cluster begins in an address of shared memory.
 const RANK: u32 = 24;
@@ -191,11 +192,13 @@ impl Lsu {
     }
 
     /// Something arrives at a barrier of a CTA of this SM; one that has ended has none.
-    fn remote_arrival(&mut self, packet: &PeerPacket, core: &Core) {
+    fn remote_arrival(&mut self, packet: &PeerPacket, core: &mut Core) {
         let Some(cta) = core.peers.as_ref().and_then(|peers| peers.slot_of(packet)) else { return };
         let op = BarrierOp::Arrive { arrivals: packet.amount, bytes: packet.bytes, drops: false };
         let access = BarrierAccess { address: packet.address, op };
-        if self.beside.as_mut().is_some_and(|beside| beside.barriers.apply(cta, access)) {
+        let Some(beside) = &mut self.beside else { return };
+        if beside.barriers.apply(cta, access) {
+            note_end(&beside.barriers, cta, access.address, core);
             self.end_waits(core);
         }
     }

@@ -1,0 +1,154 @@
+//! What happens beside the warps of an SM: bulk copies in flight, phases of barriers in shared memory, waits for them, and products of warp groups.
+
+use std::collections::BTreeMap;
+
+use warpshard_stats::activity::{BesideChange, BesideEvent, CopyKind};
+
+use super::proto::{Event, Fact, Kind};
+use super::writer::Writer;
+
+/// The part of a warp slot in its kernel: it begins loads, it hands in products, or both.
+pub(super) fn role(events: &[BesideEvent], slot: u8) -> Option<&'static str> {
+    let (mut produces, mut consumes) = (false, false);
+    for event in events {
+        match event.what {
+            BesideChange::Product { group, .. } => consumes |= group >> slot & 1 != 0,
+            BesideChange::CopyBegins { warp, kind: CopyKind::Load, .. } => produces |= warp == slot,
+            _ => {}
+        }
+    }
+    match (produces, consumes) {
+        (true, true) => Some("producer and consumer"),
+        (true, false) => Some("producer"),
+        (false, true) => Some("consumer"),
+        (false, false) => None,
+    }
+}
+
+/// Adds the tracks under that of the SM.
+pub(super) fn add(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
+    copies(events, parent, end, writer);
+    phases(events, parent, writer);
+    waits(events, parent, end, writer);
+    products(events, parent, end, writer);
+}
+
+/// A copy from its beginning to its end; it is in flight at the end of the run where none was recorded.
+struct Copy {
+    begin: u64,
+    end: u64,
+    name: String,
+    facts: Vec<(&'static str, Fact)>,
+}
+
+/// A slice per copy, and how many are in flight. Copies that are in flight at the same time are on different tracks.
+fn copies(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
+    let ended = |event: &BesideEvent| if let BesideChange::CopyEnds { number } = event.what { Some((number, event.at)) } else { None };
+    let ends: BTreeMap<u64, u64> = events.iter().filter_map(ended).collect();
+    let copy = |event: &BesideEvent| {
+        let BesideChange::CopyBegins { warp, number, kind, bytes, barrier } = event.what else { return None };
+        let mut facts = vec![
+            ("begins", Fact::Number(event.at)),
+            ("warp", Fact::Number(warp.into())),
+            ("CTA slot", Fact::Number(event.slot.into())),
+            ("bytes", Fact::Number(bytes.into())),
+        ];
+        facts.extend(ends.get(&number).map(|end| ("ends", Fact::Number(*end))));
+        facts.extend(barrier.map(|address| ("mbarrier", Fact::Text(format!("{address:#x}")))));
+        let end = ends.get(&number).copied().unwrap_or(end).max(event.at);
+        Some(Copy { begin: event.at, end, name: format!("{} of {bytes} bytes", kind.name()), facts })
+    };
+    let copies: Vec<Copy> = events.iter().filter_map(copy).collect();
+    if copies.is_empty() {
+        return;
+    }
+    let mut steps: BTreeMap<u64, i64> = BTreeMap::new();
+    // The track of each place for a copy, and when its last copy ended.
+    let mut places: Vec<(u64, u64)> = Vec::new();
+    for Copy { begin, end, name, facts } in copies {
+        *steps.entry(begin).or_default() += 1;
+        *steps.entry(end).or_default() -= 1;
+        let place = places.iter().position(|(_, free)| *free <= begin).unwrap_or_else(|| {
+            places.push((writer.track_of(parent, &format!("bulk copy {}", places.len()), None), 0));
+            places.len() - 1
+        });
+        places[place].1 = end;
+        writer.slice(places[place].0, (begin as f64, end as f64), &name, facts);
+    }
+    let track = writer.track_of(parent, "bulk copies in flight", Some("copies"));
+    let mut in_flight = 0;
+    for (at, change) in steps.into_iter().filter(|(_, change)| *change != 0) {
+        in_flight += change;
+        let event = Event { kind: Kind::Counter, track, name: None, value: Some(in_flight as f64), facts: Vec::new() };
+        writer.event(at as f64, &event);
+    }
+}
+
+/// A track per barrier of the CTA in a slot, with a slice for each phase that ended.
+fn phases(events: &[BesideEvent], parent: u64, writer: &mut Writer) {
+    // The track of a barrier, when its present phase began, and the phases of this CTA before it.
+    let mut barriers: BTreeMap<(u8, u32), (u64, u64, u64)> = BTreeMap::new();
+    for event in events {
+        let (address, ended) = match event.what {
+            BesideChange::BarrierBegins { address } => (address, None),
+            BesideChange::PhaseEnds { address, parity } => (address, Some(parity)),
+            _ => continue,
+        };
+        let name = format!("mbarrier {address:#x} of CTA slot {}", event.slot);
+        let (track, since, number) =
+            barriers.entry((event.slot, address)).or_insert_with(|| (writer.track_of(parent, &name, None), event.at, 0));
+        if let Some(parity) = ended {
+            let facts = vec![("phase", Fact::Number(*number)), ("parity", Fact::Number(parity.into())), ("ends", Fact::Number(event.at))];
+            writer.slice(*track, (*since as f64, event.at as f64), &format!("phase {}", u8::from(parity)), facts);
+            *number += 1;
+        } else {
+            *number = 0;
+        }
+        *since = event.at;
+    }
+}
+
+/// A track per warp slot that waits for phases or for its bulk stores.
+fn waits(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
+    // The track of a warp, and its wait that is not over.
+    let mut warps: BTreeMap<u8, (u64, Option<(u64, String)>)> = BTreeMap::new();
+    for event in events {
+        let (warp, begins) = match event.what {
+            BesideChange::WaitBegins { warp, address, parity } => {
+                (warp, Some(format!("mbarrier {address:#x}, phase {}", u8::from(parity))))
+            }
+            BesideChange::StoresWaitBegins { warp } => (warp, Some("bulk stores".to_owned())),
+            BesideChange::WaitEnds { warp } => (warp, None),
+            _ => continue,
+        };
+        let (track, open) = warps.entry(warp).or_insert_with(|| (writer.track_of(parent, &format!("waits of warp {warp}"), None), None));
+        let before = std::mem::replace(open, begins.map(|name| (event.at, name)));
+        if let Some((since, name)) = before {
+            writer.slice(*track, (since as f64, event.at as f64), &name, Vec::new());
+        }
+    }
+    for (track, open) in warps.into_values() {
+        if let Some((since, name)) = open {
+            writer.slice(track, (since as f64, end.max(since) as f64), &name, Vec::new());
+        }
+    }
+}
+
+/// A slice for each time in which the matrix units multiply for a warp group.
+fn products(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
+    let product = |event: &BesideEvent| match event.what {
+        BesideChange::Product { group, begins, ends } => Some((begins, ends, group, event.slot)),
+        _ => None,
+    };
+    let mut products: Vec<_> = events.iter().filter_map(product).filter(|(begins, ..)| *begins < end).collect();
+    products.sort_unstable();
+    if products.is_empty() {
+        return;
+    }
+    let track = writer.track_of(parent, "matrix units", None);
+    for (begins, ends, group, slot) in products {
+        let facts = vec![("begins", Fact::Number(begins)), ("CTA slot", Fact::Number(slot.into()))];
+        let name = format!("product of warps {} to {}", group.trailing_zeros(), 63 - group.leading_zeros());
+        writer.slice(track, (begins as f64, ends.min(end) as f64), &name, facts);
+    }
+}

@@ -1,0 +1,59 @@
+//! What is recorded of single units changes nothing, and is the same for every number of threads and every epoch; bulk copies, barriers and
+//! products are as many as the counters say.
+
+use warpshard::chip::{RunOptions, RunResult, simulate};
+use warpshard::stats::activity::{BesideChange, Doing, Recording, WarpReason};
+
+use super::files::files;
+use crate::common::{Case, TILES, machine, program};
+
+fn recorded(case: &Case, threads: usize, epoch: Option<u64>) -> RunResult {
+    let sms = 0..case.machine.gpu.sms as u16;
+    let recording = Some(Recording { sms: sms.collect(), partitions: vec![0], from: 0, most: usize::MAX });
+    simulate(&case.machine, &case.workload, RunOptions { threads, epoch, recording, ..RunOptions::default() }).unwrap()
+}
+
+#[test]
+fn copies_phases_and_products_are_recorded_as_they_are_counted() {
+    for path in ["programs/tensor/wgmma_gemm.toml", "programs/tensor/wgmma_gemm_pairs.toml", "programs/tensor/wgmma_attention.toml"] {
+        // The states of warps are counted for the recording alone.
+        let settings: Vec<_> = TILES.iter().copied().filter(|(key, _)| *key != "gpu.sm.warp_states").collect();
+        let case = Case { name: path.into(), machine: machine("tiny", &settings), workload: program(path), policy: None };
+        let base = simulate(&case.machine, &case.workload, RunOptions::default()).unwrap();
+        let one = recorded(&case, 1, None);
+        assert_eq!(files(&case, &one).stats, files(&case, &base).stats, "{path}: stats.json with a recording");
+        for (threads, epoch) in [(3, None), (2, Some(7))] {
+            assert_eq!(recorded(&case, threads, epoch).activity, one.activity, "{path}: {threads} threads, epochs of {epoch:?}");
+        }
+
+        let (mut begun, mut ended, mut waits, mut phases, mut multiplied) = (0, 0, 0, 0, 0);
+        let mut warps = 0;
+        for event in one.activity.sms.iter().flat_map(|sm| &sm.beside.events) {
+            match event.what {
+                BesideChange::CopyBegins { .. } => begun += 1,
+                BesideChange::CopyEnds { .. } => ended += 1,
+                BesideChange::WaitBegins { .. } | BesideChange::StoresWaitBegins { .. } => waits += 1,
+                BesideChange::WaitEnds { .. } => waits -= 1,
+                BesideChange::PhaseEnds { .. } => phases += 1,
+                BesideChange::Product { group, begins, ends } => {
+                    warps = warps.max(group.count_ones());
+                    multiplied += ends - begins;
+                }
+                BesideChange::BarrierBegins { .. } => {}
+            }
+        }
+        assert!(begun > 0 && phases > 0 && warps == 4, "{path}: {begun} copies, {phases} phases, products of {warps} warps");
+        assert_eq!((ended, waits), (begun, 0), "{path}: every copy and every wait ends");
+        let counted: serde_json::Value = serde_json::from_str(&files(&case, &base).stats).unwrap();
+        assert_eq!(counted["components"]["sm"]["total"]["group_product_cycles"], multiplied, "{path}: cycles of the matrix units");
+        let states = one.activity.sms.iter().flat_map(|sm| &sm.warps.events).filter_map(|change| change.state);
+        let mut reasons: Vec<WarpReason> = Vec::new();
+        for state in states {
+            let Doing::Reason(reason) = state else { panic!("{path}: {state:?} on a core with control words") };
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        assert!(reasons.len() >= 5 && reasons.contains(&WarpReason::Gmma), "{path}: {reasons:?}");
+    }
+}
