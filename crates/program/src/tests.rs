@@ -510,6 +510,19 @@ fn a_run_of_a_kernel_that_reads_a_clock_says_what_depends_on_it() {
 }
 
 #[test]
+fn launches_that_could_overlap_are_noted_where_there_are_several() {
+    let second = "[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
+    let notes = |code: &[&str], extra: &str| program_of(code, extra).unwrap().workload().unwrap().notes;
+    for code in [&["PREEXIT", "EXIT"][..], &["ACQBULK", "EXIT"]] {
+        assert!(notes(code, "").is_empty(), "one launch");
+        let found = notes(code, second);
+        let [(note, 2)] = &found[..] else { panic!("{found:?}") };
+        assert!(note.contains("griddepcontrol (ACQBULK, PREEXIT) does nothing"), "{note}");
+    }
+    assert!(notes(&["EXIT"], second).is_empty());
+}
+
+#[test]
 fn races_of_ctas_on_device_memory_are_found() {
     // Every thread of both CTAs has the words of its number in the CTA, or in the grid.
     let head = ["S2R R0, SR_TID.X", "S2R R6, SR_CTAID.X", "MOV R1, 0x4"];

@@ -89,6 +89,14 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
             notes.push((what.to_owned(), count as u64));
         }
     }
+    let depends =
+        |launch: &&Launch| launch.mnemonics.iter().any(|mnemonic| ["ACQBULK", "PREEXIT"].iter().any(|name| mnemonic.starts_with(name)));
+    let dependent = program.launches.iter().filter(depends).count();
+    if dependent > 0 && program.launches.len() > 1 {
+        let what = "launches do not overlap in the timing model: griddepcontrol (ACQBULK, PREEXIT) does nothing, and each launch of a stream begins when \
+                    the one before it has ended";
+        notes.push((what.to_owned(), dependent as u64));
+    }
     if program.launches.iter().any(|launch| launch.kernel.cooperative) {
         let count = program.launches.iter().filter(|launch| launch.kernel.cooperative).count();
         notes.push(("CTAs of cooperative launches do not wait for each other in the timing model".to_owned(), count as u64));
