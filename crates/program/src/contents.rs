@@ -201,7 +201,7 @@ pub(super) fn bytes(
             let of = |name: &str| parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
             let formula = Formula::parse(text, Some("i"), &of)?;
             let mut problem = None;
-            let values = (0..count).map_while(|i| match formula.value(i as i64) {
+            let values = formula.values(count).enumerate().map_while(|(i, value)| match value {
                 Ok(value) => Some(value),
                 Err(what) => {
                     problem = Some(format!("`{text}`, element {i}: {what}"));

@@ -5,6 +5,9 @@ use warpshard_base::Rng;
 /// Deepest nesting of a formula.
 const DEEPEST: u32 = 32;
 
+/// Elements whose values are found together.
+const BLOCK: usize = 256;
+
 const BEYOND: &str = "the value is beyond 64 bits";
 
 /// A formula with the parameters' values put in: what to do with a stack of numbers.
@@ -65,7 +68,7 @@ impl Formula {
                 Step::Number(number) => number,
                 Step::Element => element,
                 Step::Negate => pop(&mut stack).checked_neg().ok_or(BEYOND)?,
-                Step::Hash => (Rng::keyed(pop(&mut stack) as u64, &[]).next_u64() >> 33) as i64,
+                Step::Hash => hash(pop(&mut stack)),
                 Step::Binary(operator) => {
                     let right = pop(&mut stack);
                     operator.apply(pop(&mut stack), right)?
@@ -75,6 +78,39 @@ impl Formula {
         }
         Ok(pop(&mut stack))
     }
+
+    /// The values for `count` elements from `first` on, step by step for all of them; `None` where one has none.
+    fn block(&self, first: i64, count: usize) -> Option<Vec<i64>> {
+        let mut stack: Vec<Vec<i64>> = Vec::with_capacity(8);
+        for step in &self.0 {
+            match *step {
+                Step::Number(number) => stack.push(vec![number; count]),
+                Step::Element => stack.push((first..first.checked_add_unsigned(count as u64)?).collect()),
+                Step::Negate => stack.last_mut()?.iter_mut().try_for_each(|value| value.checked_neg().map(|negative| *value = negative))?,
+                Step::Hash => stack.last_mut()?.iter_mut().for_each(|value| *value = hash(*value)),
+                Step::Binary(operator) => {
+                    let right = stack.pop()?;
+                    operator.apply_to_all(stack.last_mut()?, &right)?;
+                }
+            }
+        }
+        stack.pop()
+    }
+
+    /// The values for the elements 0 to `count` - 1, until one has none.
+    pub(super) fn values(&self, count: usize) -> impl Iterator<Item = Result<i64, String>> + '_ {
+        (0..count).step_by(BLOCK).flat_map(move |first| {
+            let here = BLOCK.min(count - first);
+            let block = self.block(first as i64, here);
+            // One by one where an element has no value, so that the first such element is known.
+            (0..here).map(move |at| block.as_ref().map_or_else(|| self.value((first + at) as i64), |block| Ok(block[at])))
+        })
+    }
+}
+
+/// 31 bits that look random.
+fn hash(value: i64) -> i64 {
+    (Rng::keyed(value as u64, &[]).next_u64() >> 33) as i64
 }
 
 fn pop(stack: &mut Vec<i64>) -> i64 {
@@ -99,6 +135,22 @@ impl Operator {
             Self::Most => Some(left.max(right)),
         };
         value.ok_or(BEYOND)
+    }
+
+    /// Replaces each left number by the value for it and the right one; `None` where one has none.
+    fn apply_to_all(self, left: &mut [i64], right: &[i64]) -> Option<()> {
+        fn each(left: &mut [i64], right: &[i64], value: impl Fn(i64, i64) -> Option<i64>) -> Option<()> {
+            left.iter_mut().zip(right).try_for_each(|(left, right)| value(*left, *right).map(|value| *left = value))
+        }
+        // A loop for each of the operators that most formulas have.
+        match self {
+            Self::Add => each(left, right, i64::checked_add),
+            Self::Subtract => each(left, right, i64::checked_sub),
+            Self::Multiply => each(left, right, i64::checked_mul),
+            Self::Divide => each(left, right, i64::checked_div),
+            Self::Remainder => each(left, right, i64::checked_rem),
+            _ => each(left, right, |left, right| self.apply(left, right).ok()),
+        }
     }
 }
 
@@ -220,5 +272,11 @@ mod tests {
         let formula = Formula::parse("i * n + 1", Some("i"), &|name| (name == "n").then_some(10)).unwrap();
         assert_eq!([formula.value(0), formula.value(3)], [Ok(1), Ok(31)]);
         assert!(Formula::parse("100 / i", Some("i"), &|_| None).unwrap().value(0).is_err());
+        for text in ["(i * 7 + i / n * 3) % 15 - 7", "-hash(i) << 2", "max(i, 300) >> 1", "100 / (i - 700)", "i * 9223372036854775807 + 5"]
+        {
+            let formula = Formula::parse(text, Some("i"), &|_| Some(10)).unwrap();
+            let each: Vec<_> = (0..1000).map(|i| formula.value(i)).collect();
+            assert_eq!(formula.values(1000).collect::<Vec<_>>(), each, "{text}");
+        }
     }
 }

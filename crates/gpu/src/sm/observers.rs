@@ -21,8 +21,9 @@ use super::warp_states::WarpStates;
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
-    /// Whether any hears of each instruction that issues.
-    of_insts: bool,
+    /// Whether any sees each instruction that issues, and each new front instruction.
+    of_issues: bool,
+    of_fronts: bool,
     pub(super) ccws: Option<Box<Ccws>>,
     pub(super) warp_states: Option<Box<WarpStates>>,
     pub(super) reasons: Option<Box<WarpReasons>>,
@@ -34,7 +35,8 @@ impl Observers {
         let words = spec.style == CoreStyle::ControlWords;
         Self {
             phases: None,
-            of_insts: spec.ccws.is_some() || spec.warp_states && words,
+            of_issues: spec.ccws.is_some() || spec.warp_states && words,
+            of_fronts: spec.ccws.is_some(),
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warp_states: (spec.warp_states && !words).then(|| Box::new(WarpStates::counted())),
             reasons: (spec.warp_states && words).then(|| Box::new(WarpReasons::new(kernels, true))),
@@ -44,13 +46,13 @@ impl Observers {
     /// The phases of the workload's kernels are known.
     pub(super) fn set_phases(&mut self, phases: PhaseView) {
         self.phases = Some(Box::new(phases));
-        self.of_insts = true;
+        self.of_fronts = true;
     }
 
     /// Records the states of all warps from now on, of a core with control words for `kernels` launches or of another one.
     pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: Log<WarpChange>) {
         if words {
-            self.of_insts = true;
+            self.of_issues = true;
             self.reasons.get_or_insert_with(|| Box::new(WarpReasons::new(kernels, false))).record(log);
         } else {
             self.warp_states.get_or_insert_default().record(log);
@@ -92,7 +94,7 @@ impl Observers {
     /// A warp issued its front instruction.
     #[inline(always)]
     pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
-        if self.of_insts {
+        if self.of_issues {
             self.see_issue(warp, now);
         }
     }
@@ -111,7 +113,7 @@ impl Observers {
     /// A warp has a new front instruction.
     #[inline(always)]
     pub(super) fn front_changed(&mut self, core: &mut Core, warp: usize) {
-        if self.of_insts {
+        if self.of_fronts {
             self.see_front(core, warp);
         }
     }
