@@ -3,9 +3,9 @@
 use warpshard_workload::{Beside, Pipe};
 
 use super::super::SmDecision;
-use super::super::warp_reasons::WarpReason;
 use super::control::{alu, machine, words};
 use super::*;
+use warpshard_stats::activity::WarpReason;
 
 /// The states of the warps that execute a program, as Nsight Compute's names them, without those of no cycle. They add up to the resident warps.
 fn states(machine: &Machine, warps: usize, program: Program) -> Vec<(WarpReason, u64)> {
