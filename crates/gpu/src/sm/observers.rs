@@ -59,12 +59,9 @@ impl Observers {
         }
     }
 
-    /// The changes of the warps' states that were recorded before cycle `until`.
-    pub(super) fn take_warps(&mut self, until: Cycle) -> Log<WarpChange> {
-        let reasons = self.reasons.as_mut().and_then(|reasons| {
-            reasons.count(until);
-            reasons.take_log()
-        });
+    /// The changes of the warps' states that were recorded, up to the last cycle that is counted.
+    pub(super) fn take_warps(&mut self) -> Log<WarpChange> {
+        let reasons = self.reasons.as_mut().and_then(|reasons| reasons.take_log());
         reasons.or_else(|| self.warp_states.as_mut()?.take_log()).unwrap_or_default()
     }
 

@@ -33,7 +33,7 @@ impl Sm {
             let span = CtaSpan { kernel: launch.kernel.0, cta: launch.cta.0, started, left: None, preempted: false };
             ctas.push(u64::MAX, span);
         }
-        let warps = self.observers.take_warps(self.core.now);
+        let warps = self.observers.take_warps();
         let beside = self.core.history.beside.take().map(|log| *log).unwrap_or_default();
         SmActivity { sm: self.core.id.0, ctas, warps, beside }
     }

@@ -3,8 +3,10 @@
 //! In: operations that leave the load/store unit, bytes that bulk copies bring. Out: waits that are over. A wait for a phase that is not complete
 //! stays here until the phase ends, as the hardware suspends a warp in `try_wait`.
 
+use warpshard_stats::activity::BesideChange;
 use warpshard_workload::{BarrierAccess, BarrierOp, Mbarrier};
 
+use super::super::super::core::Core;
 use super::super::SharedAnswer;
 
 /// A barrier of the CTA in a slot.
@@ -59,11 +61,11 @@ impl Barriers {
         false
     }
 
-    /// A phase of a barrier has just ended: its address in the CTA's shared memory, and the phase's parity.
-    pub(super) fn ended(&self, cta: u8, address: u32) -> (u32, bool) {
+    /// A phase of a barrier has just ended: recorded where a recording wants it.
+    pub(super) fn note_end(&self, cta: u8, address: u32, core: &mut Core) {
         let address = within(address);
-        let state = self.all.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
-        (address, state.is_some_and(|placed| !placed.state.phase))
+        let state = || self.all.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
+        core.note_beside(cta, || BesideChange::PhaseEnds { address, parity: state().is_some_and(|placed| !placed.state.phase) });
     }
 
     /// Bytes of a copy have come; returns whether a phase ended.

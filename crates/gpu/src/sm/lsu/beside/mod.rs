@@ -182,7 +182,7 @@ impl Lsu {
                     core.note_beside(cta, || BesideChange::BarrierBegins { address: barriers::within(access.address) });
                 }
                 if beside.barriers.apply(cta, *access) {
-                    note_end(&beside.barriers, cta, access.address, core);
+                    beside.barriers.note_end(cta, access.address, core);
                     ended = true;
                 }
             }
@@ -249,7 +249,7 @@ impl Lsu {
             if over {
                 for access in BarrierAccess::of(&arrival.access) {
                     if barriers.apply(arrival.cta, access) {
-                        note_end(barriers, arrival.cta, access.address, core);
+                        barriers.note_end(arrival.cta, access.address, core);
                         phase_ended = true;
                     }
                 }
@@ -320,7 +320,7 @@ impl Lsu {
     fn complete_at(&mut self, cta: u8, barrier: u32, bytes: u32, core: &mut Core) {
         let Some(beside) = &mut self.beside else { return };
         if beside.barriers.complete(cta, barrier, bytes) {
-            note_end(&beside.barriers, cta, barrier, core);
+            beside.barriers.note_end(cta, barrier, core);
             self.end_waits(core);
         }
     }
@@ -331,14 +331,6 @@ impl Lsu {
             beside.bulk.answered(place, sectors, core.now.0);
         }
     }
-}
-
-/// The phase of a barrier has just ended.
-fn note_end(barriers: &Barriers, cta: u8, address: u32, core: &mut Core) {
-    core.note_beside(cta, || {
-        let (address, parity) = barriers.ended(cta, address);
-        BesideChange::PhaseEnds { address, parity }
-    });
 }
 
 /// How recordings call a kind of copy.

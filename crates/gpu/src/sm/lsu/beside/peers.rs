@@ -12,7 +12,6 @@ use warpshard_workload::{BarrierAccess, BarrierOp, MemInst, MemKind, NO_REGISTER
 use super::super::super::core::{Core, NOBODY, is_in};
 use super::super::super::operands::IssuedInst;
 use super::super::{Entry, Lsu, SharedAnswer, Work};
-use super::note_end;
 
 /// Where the number of a CTA in its cluster begins in an address of shared memory.
 const RANK: u32 = 24;
@@ -198,7 +197,7 @@ impl Lsu {
         let access = BarrierAccess { address: packet.address, op };
         let Some(beside) = &mut self.beside else { return };
         if beside.barriers.apply(cta, access) {
-            note_end(&beside.barriers, cta, access.address, core);
+            beside.barriers.note_end(cta, access.address, core);
             self.end_waits(core);
         }
     }
