@@ -511,7 +511,7 @@ fn a_run_of_a_kernel_that_reads_a_clock_says_what_depends_on_it() {
 
 #[test]
 fn launches_that_could_overlap_are_noted_where_there_are_several() {
-    let second = "[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
+    let second = "grid = [1]\n[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
     let notes = |code: &[&str], extra: &str| program_of(code, extra).unwrap().workload().unwrap().notes;
     for code in [&["PREEXIT", "EXIT"][..], &["ACQBULK", "EXIT"]] {
         assert!(notes(code, "").is_empty(), "one launch");
