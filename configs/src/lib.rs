@@ -65,7 +65,9 @@ pub const CORE: &[&[File]] = &[
             "dgx1-v100",
             "chiplet2",
             "v100-p100",
-            "h100"
+            "h100",
+            "a100",
+            "rtx3080"
         ]
     ),
     embedded!(Model, "../workloads/", ["divergent", "gather", "gemm_tiled", "reduce", "stream", "strided", "vecadd"]),

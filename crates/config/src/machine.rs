@@ -289,6 +289,10 @@ pub struct Sm {
 /// A core whose dependences come from control words. Latencies and intervals are in core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlCore {
+    /// Whether dependences come from the control words of the code, where it has them; else from the registers that it names.
+    pub words: bool,
+    /// Whether operands that the code marks stay in the reuse cache.
+    pub reuse: bool,
     /// Memory instructions that wait in a sub-core, beside the one that its address unit has.
     pub memory_queue: u32,
     /// From one instruction that the address unit of a sub-core takes to the next.

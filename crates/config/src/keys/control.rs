@@ -10,6 +10,22 @@ const LATENCY: Kind = Kind::Cycles("core", 1, 4096);
 
 pub(super) const KEYS: &[Key] = &[
     key!(
+        "gpu.sm.control.words",
+        Kind::Flag,
+        "Whether dependences come from the control words of machine code (H25, 4); else from the registers that an instruction names, as for recorded traces, which have no control words.",
+        |m| m.gpu.sm.control.words
+    )
+    .default("true")
+    .quiet(),
+    key!(
+        "gpu.sm.control.reuse",
+        Kind::Flag,
+        "Whether operands that machine code marks stay in the reuse cache of the register file (H25, 5.3.1).",
+        |m| m.gpu.sm.control.reuse
+    )
+    .default("true")
+    .quiet(),
+    key!(
         "gpu.sm.control.memory_queue",
         Kind::Count(1, 16),
         "Memory instructions that wait in a sub-core, beside the one that its address unit has (H25, 5.4).",

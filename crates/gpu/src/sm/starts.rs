@@ -14,6 +14,7 @@ use warpshard_config::machine::{Allocation, Dispatch, Sm as Spec};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
 use warpshard_workload::{CtaProgram, Workload};
 
+use super::control::as_read;
 use super::core::{Core, Ctas, Resident, Windows};
 use super::observers::Observers;
 use crate::occupancy::{CtaNeeds, resident_ctas};
@@ -235,7 +236,7 @@ impl CtaStage {
             place,
         };
         core.counters.kernels.at(kernel.index()).ctas_bypassing += u64::from(windows.past_l1);
-        core.ctas.start(slot, &program.code, cta);
+        core.ctas.start(slot, as_read(&core.spec.control, &program.code), cta);
         if let Some(peers) = &mut core.peers {
             peers.started(slot, &launch, info.cluster_ctas());
         }

@@ -3,7 +3,7 @@
 use warpshard_stats::activity::{BesideChange, WarpReason};
 use warpshard_workload::{Beside, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
 
-use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, Warps, bits};
+use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, bits};
 use super::super::issue::{IssueStage, count_issued};
 use super::super::kinds::UnitKind;
 use super::super::observers::Observers;
@@ -22,57 +22,82 @@ const MOST: u16 = 63;
 const MOST_UNCOUNTED: u16 = 255;
 /// How long nothing issues where a constant operand misses, before another warp may (Huerta et al., 5.1.1).
 const CONSTANT_HOLD: u64 = 4;
+/// Where an instruction goes that no pipe of the sub-core executes, in place of the pipe.
+const MEMORY: u8 = u8::MAX;
+/// A warp that waits for nothing.
+const FREE: (Standing, u64, WarpReason) = (Standing::Eligible, u64::MAX, WarpReason::Selected);
 /// From issue to the allocate stage: past the control stage.
 const TO_ALLOCATE: u64 = 2;
 
-/// What the warps of a sub-core wait for, as sets of slots.
-#[derive(Clone, Copy, Debug, Default)]
+/// What keeps a warp from issuing; the nearer it is to issuing, the earlier it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Standing {
+    /// Nothing.
+    Eligible,
+    /// The queue of memory instructions.
+    QueueFull,
+    /// The pipe, or the control stage.
+    PipeBusy,
+    /// A result of a memory instruction.
+    Memory,
+    /// Another result, or its stall count.
+    Arithmetic,
+    /// A fence, or an atomic.
+    Fence,
+    /// A barrier.
+    Barrier,
+    /// A limit of warps.
+    Throttled,
+    /// Its instruction is not there.
+    NoInstruction,
+}
+
+impl Standing {
+    const COUNT: usize = 9;
+
+    /// The reason of a cycle in which no warp issues, by the standing of the warp that is nearest to it.
+    const REASONS: [StallReason; Self::COUNT] = [
+        StallReason::Issued,
+        StallReason::MemoryPipelineFull,
+        StallReason::PipelineFull,
+        StallReason::ScoreboardMemory,
+        StallReason::ScoreboardAlu,
+        StallReason::Fence,
+        StallReason::Barrier,
+        StallReason::Throttled,
+        StallReason::InstructionBufferEmpty,
+    ];
+}
+
+/// The unfinished warps of a sub-core by what they wait for, as sets of slots.
+///
+/// A warp stays where it is until it is touched or its time comes (`WarpControl::again_at`); only what depends on the sub-core, which other warps
+/// change, is looked at every time.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Looked {
-    pub(super) eligible: u64,
+    sets: [u64; Standing::COUNT],
     /// The next cycle in which a warp of the sub-core may become eligible, unless an event changes one before.
     pub(super) again_at: u64,
-    queue_full: u64,
-    pipe_busy: u64,
-    memory: u64,
-    arithmetic: u64,
-    fence: u64,
-    barrier: u64,
-    throttled: u64,
-    no_instruction: u64,
 }
 
 impl Looked {
-    /// A warp waits.
+    /// The warps that may issue.
     #[inline]
-    fn note(&mut self, wait: &Wait, bit: u64) -> WarpReason {
-        let (warps, until, reason) = match *wait {
-            Wait::Counter { memory: true, reason } => (&mut self.memory, u64::MAX, reason),
-            Wait::Counter { memory: false, reason } => (&mut self.arithmetic, u64::MAX, reason),
-            Wait::Queue(reason) => (&mut self.queue_full, u64::MAX, reason),
-            Wait::Pipe(until, reason) => (&mut self.pipe_busy, until, reason),
-            Wait::Product(until) => (&mut self.arithmetic, until, WarpReason::Gmma),
-            Wait::Cluster => (&mut self.barrier, u64::MAX, WarpReason::Barrier),
-        };
-        *warps |= bit;
-        self.again_at = self.again_at.min(until);
-        reason
+    pub(super) fn eligible(&self) -> u64 {
+        self.sets[Standing::Eligible as usize]
     }
 
-    /// Why nothing issues, and the warps for which that holds; the nearer a warp is to issuing, the earlier its reason stands.
-    pub(super) fn reason(&self, warps: &Warps, mine: u64) -> (StallReason, u64) {
-        let mine = warps.live & mine;
-        let order = [
-            (StallReason::MemoryPipelineFull, self.queue_full),
-            (StallReason::PipelineFull, self.pipe_busy),
-            (StallReason::ScoreboardMemory, self.memory),
-            (StallReason::ScoreboardAlu, self.arithmetic),
-            (StallReason::Fence, self.fence),
-            (StallReason::Barrier, self.barrier),
-            (StallReason::Throttled, self.throttled),
-            (StallReason::InstructionBufferEmpty, self.no_instruction | mine & !warps.finished & !warps.valid),
-            (StallReason::Draining, mine),
-        ];
-        order.into_iter().find(|(_, warps)| *warps != 0).unwrap_or((StallReason::NoWarps, 0))
+    /// The warps that wait for nothing, or for room in their sub-core: what other warps do changes that.
+    #[inline]
+    fn ready(&self) -> u64 {
+        self.eligible() | self.sets[Standing::QueueFull as usize] | self.sets[Standing::PipeBusy as usize]
+    }
+
+    /// Why nothing issues, and the warps for which that holds; `live` are the warps of the sub-core, with those that finished.
+    pub(super) fn reason(&self, live: u64) -> (StallReason, u64) {
+        let all = Standing::REASONS.into_iter().zip(self.sets).skip(1);
+        all.chain([(StallReason::Draining, live)]).find(|(_, warps)| *warps != 0).unwrap_or((StallReason::NoWarps, 0))
     }
 }
 
@@ -81,7 +106,7 @@ enum Wait {
     /// A counter, or a register where the code has no control words; whether memory has it.
     Counter { memory: bool, reason: WarpReason },
     /// The queue of memory instructions.
-    Queue(WarpReason),
+    Queue,
     /// The pipe or the control stage, until a cycle.
     Pipe(u64, WarpReason),
     /// A product of the warp group, until a cycle if that is known.
@@ -90,72 +115,133 @@ enum Wait {
     Cluster,
 }
 
+impl Wait {
+    /// Where a warp stands that waits so, until when at least if no event ends it before, and its state.
+    #[inline]
+    fn stands(self) -> (Standing, u64, WarpReason) {
+        match self {
+            Self::Counter { memory: true, reason } => (Standing::Memory, u64::MAX, reason),
+            Self::Counter { memory: false, reason } => (Standing::Arithmetic, u64::MAX, reason),
+            Self::Queue => (Standing::QueueFull, u64::MAX, WarpReason::LgThrottle),
+            Self::Pipe(until, reason) => (Standing::PipeBusy, until, reason),
+            Self::Product(until) => (Standing::Arithmetic, until, WarpReason::Gmma),
+            Self::Cluster => (Standing::Barrier, u64::MAX, WarpReason::Barrier),
+        }
+    }
+}
+
 impl ControlCore {
-    /// Looks at the warps `mine` of a sub-core in the present cycle.
-    pub(super) fn look(&mut self, sub: usize, mine: u64, core: &Core, mut reasons: Option<&mut WarpReasons>) -> Looked {
-        let (now, warps) = (core.now.0, &core.warps);
-        let mut looked = Looked { again_at: u64::MAX, ..Looked::default() };
-        for warp in bits(warps.live & mine & !warps.finished) {
-            let bit = 1u64 << warp;
-            let of_warp = self.warps[warp];
-            let reason = if (warps.at_fence | warps.at_atomic) & bit != 0 {
-                looked.fence |= bit;
-                WarpReason::Membar
-            } else if warps.at_barrier & bit != 0 {
-                looked.barrier |= bit;
-                WarpReason::Barrier
-            } else if warps.valid & bit == 0 {
-                looked.no_instruction |= bit;
-                WarpReason::NoInstruction
-            } else if warps.allowed & bit == 0 {
-                looked.throttled |= bit;
-                WarpReason::Misc
-            } else if of_warp.held_until > now {
-                looked.again_at = looked.again_at.min(of_warp.held_until);
-                if of_warp.at_fence {
-                    looked.fence |= bit;
-                    WarpReason::Membar
-                } else {
-                    looked.barrier |= bit;
-                    WarpReason::Barrier
-                }
-            } else if of_warp.fetched_at > now {
-                looked.no_instruction |= bit;
-                looked.again_at = looked.again_at.min(of_warp.fetched_at);
-                WarpReason::Wait
-            } else if of_warp.ready_at > now {
-                looked.arithmetic |= bit;
-                looked.again_at = looked.again_at.min(of_warp.ready_at);
-                if of_warp.has_constant { WarpReason::ImcMiss } else { WarpReason::Wait }
+    /// Looks at the warps `mine` of a sub-core in the present cycle, of which `touched` met an event.
+    pub(super) fn look(&mut self, sub: usize, mine: u64, touched: u64, core: &Core, mut reasons: Option<&mut WarpReasons>) {
+        let now = core.now.0;
+        let mine = core.warps.live & mine & !core.warps.finished;
+        let mut looked = self.subs[sub].looked;
+        let ready = looked.ready() & mine;
+        let mut anew = if reasons.is_some() { touched & mine | ready } else { touched & mine };
+        let mut stay_until = u64::MAX;
+        for warp in bits(mine & !anew) {
+            let at = self.warps[warp].again_at;
+            if at <= now {
+                anew |= 1 << warp;
             } else {
-                if warps.last_issue[warp].0 + 1 == now {
-                    // What its last instruction incremented becomes visible.
-                    looked.again_at = now + 1;
-                }
-                match self.wait_of(sub, warp, core) {
-                    None => {
-                        looked.eligible |= bit;
-                        continue;
-                    }
-                    Some(wait) => looked.note(&wait, bit),
-                }
-            };
-            if let Some(reasons) = &mut reasons {
+                stay_until = stay_until.min(at);
+            }
+        }
+        looked.again_at = stay_until;
+        let ready = ready & !anew;
+        let stay = mine & !anew & !ready;
+        looked.sets.iter_mut().for_each(|set| *set &= stay);
+        for warp in bits(ready) {
+            let (standing, until, _) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
+            looked.sets[standing as usize] |= 1 << warp;
+            looked.again_at = looked.again_at.min(until);
+        }
+        for warp in bits(anew) {
+            let (standing, until, reason) = self.standing_of(sub, warp, core);
+            looked.sets[standing as usize] |= 1 << warp;
+            looked.again_at = looked.again_at.min(until);
+            if let (Some(reasons), false) = (&mut reasons, standing == Standing::Eligible) {
                 reasons.turn(warp, reason, now);
             }
         }
-        looked
+        if cfg!(debug_assertions) {
+            for warp in bits(stay | ready) {
+                let again_at = self.warps[warp].again_at;
+                let (standing, until, _) = self.standing_of(sub, warp, core);
+                let stands =
+                    looked.sets[standing as usize] >> warp & 1 != 0 && until >= looked.again_at && self.warps[warp].again_at == again_at;
+                assert!(stands, "warp {warp} of {} in cycle {now}: {standing:?} until {until} without an event", core.id);
+            }
+        }
+        self.subs[sub].looked = looked;
     }
 
-    /// What a warp with an instruction waits for, whose stall count is over.
-    fn wait_of(&mut self, sub: usize, warp: usize, core: &Core) -> Option<Wait> {
+    /// What keeps a warp from issuing in the present cycle, the first cycle in which that may change unless an event changes it before, and the
+    /// warp's state in Nsight's terms. Notes until when the warp needs no such look.
+    fn standing_of(&mut self, sub: usize, warp: usize, core: &Core) -> (Standing, u64, WarpReason) {
+        let (now, warps, bit) = (core.now.0, &core.warps, 1u64 << warp);
+        let of_warp = &self.warps[warp];
+        let stands = if (warps.at_fence | warps.at_atomic) & bit != 0 {
+            (Standing::Fence, u64::MAX, WarpReason::Membar)
+        } else if warps.at_barrier & bit != 0 {
+            (Standing::Barrier, u64::MAX, WarpReason::Barrier)
+        } else if warps.valid & bit == 0 {
+            (Standing::NoInstruction, u64::MAX, WarpReason::NoInstruction)
+        } else if warps.allowed & bit == 0 {
+            (Standing::Throttled, u64::MAX, WarpReason::Misc)
+        } else if of_warp.held_until > now {
+            if of_warp.at_fence {
+                (Standing::Fence, of_warp.held_until, WarpReason::Membar)
+            } else {
+                (Standing::Barrier, of_warp.held_until, WarpReason::Barrier)
+            }
+        } else if of_warp.fetched_at > now {
+            (Standing::NoInstruction, of_warp.fetched_at, WarpReason::Wait)
+        } else if of_warp.ready_at > now {
+            (Standing::Arithmetic, of_warp.ready_at, if of_warp.has_constant { WarpReason::ImcMiss } else { WarpReason::Wait })
+        } else {
+            // What its last instruction incremented becomes visible in the cycle after the next.
+            let visible = if warps.last_issue[warp].0 + 1 == now { now + 1 } else { u64::MAX };
+            let inst = &core.code_of(warp)[warps.front(warp).index as usize];
+            let goes_to = if goes_to_memory(inst, core) { MEMORY } else { inst.control.pipe as u8 };
+            let own = self.wait_of(warp, inst, core).map(Wait::stands);
+            let of_warp = &mut self.warps[warp];
+            of_warp.goes_to = goes_to;
+            of_warp.again_at = visible.min(own.as_ref().map_or(u64::MAX, |own| own.1));
+            let (standing, until, reason) = own.unwrap_or_else(|| self.crowded(sub, goes_to, now).map_or(FREE, Wait::stands));
+            let reason = if standing == Standing::QueueFull { throttled(inst) } else { reason };
+            return (standing, until.min(visible), reason);
+        };
+        self.warps[warp].again_at = stands.1;
+        stands
+    }
+
+    /// What a sub-core lacks for an instruction of a warp that waits for nothing else, by where it goes.
+    #[inline]
+    fn crowded(&self, sub: usize, goes_to: u8, now: u64) -> Option<Wait> {
+        let of_sub = &self.subs[sub];
+        if goes_to == MEMORY {
+            if of_sub.memory.held() > self.spec.memory_queue as usize {
+                return Some(Wait::Queue);
+            }
+        } else if of_sub.latch_free[usize::from(goes_to)] > now {
+            let until = of_sub.latch_free[usize::from(goes_to)];
+            // An instruction that waits for its register reads in the allocate stage keeps its latch, too.
+            let read = of_sub.allocated - 1;
+            let wait = if read > now { (until.min(read), WarpReason::Dispatch) } else { (until, WarpReason::MathPipeThrottle) };
+            return Some(Wait::Pipe(wait.0, wait.1));
+        }
+        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free, WarpReason::Dispatch))
+    }
+
+    /// What a warp waits for whose stall count is over, other than for room in its sub-core.
+    fn wait_of(&mut self, warp: usize, inst: &StaticInst, core: &Core) -> Option<Wait> {
         let now = core.now.0;
         let bit = 1u64 << warp;
         if core.warps.hazard & bit != 0 {
             let memory = core.warps.hazard_memory & bit != 0;
             return Some(Wait::Counter { memory, reason: if memory { WarpReason::LongScoreboard } else { WarpReason::Wait } });
         }
-        let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
         if let Some(counter) = self.blocking(&self.warps[warp], &inst.control, core, warp) {
             let far = self.warps[warp].by_l1 >> counter & 1 != 0;
             let reason = if far { WarpReason::LongScoreboard } else { WarpReason::ShortScoreboard };
@@ -169,27 +255,15 @@ impl ControlCore {
             }
             _ => None,
         };
-        if let Some(until) = product {
-            return Some(Wait::Product(until));
-        }
-        let of_sub = &self.subs[sub];
-        if goes_to_memory(inst, core) {
-            if of_sub.memory.held() > self.spec.memory_queue as usize {
-                return Some(Wait::Queue(throttled(inst)));
-            }
-        } else if of_sub.latch_free[inst.control.pipe as usize] > now {
-            let until = of_sub.latch_free[inst.control.pipe as usize];
-            // An instruction that waits for its register reads in the allocate stage keeps its latch, too.
-            let read = of_sub.allocated - 1;
-            let wait = if read > now { (until.min(read), WarpReason::Dispatch) } else { (until, WarpReason::MathPipeThrottle) };
-            return Some(Wait::Pipe(wait.0, wait.1));
-        }
-        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free, WarpReason::Dispatch))
+        product.map(Wait::Product)
     }
 
     /// The counter that an instruction waits for. What the instruction before incremented is not seen in the cycle after it.
     fn blocking(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
         let flights = core.scoreboard.flights(warp);
+        if flights.iter().all(|count| *count == 0) {
+            return None;
+        }
         let unseen = if core.warps.last_issue[warp].0 + 1 == core.now.0 { of_warp.incremented } else { 0 };
         let value = |counter: u8| flights[usize::from(counter)].saturating_sub(u16::from(unseen >> counter & 1));
         let zero = (0..6).find(|counter| control.wait >> counter & 1 != 0 && value(*counter) > 0);
@@ -218,7 +292,7 @@ impl ControlCore {
         }
         core.counters.sm.constant_misses = self.constants.misses;
         let of_warp = &mut self.warps[warp];
-        (of_warp.ready_at, of_warp.has_constant) = (at, true);
+        (of_warp.ready_at, of_warp.has_constant, of_warp.again_at) = (at, true, 0);
         self.subs[sub].control_free = at.min(now + CONSTANT_HOLD);
         if let Some(reasons) = reasons {
             reasons.turn(warp, WarpReason::ImcMiss, now);

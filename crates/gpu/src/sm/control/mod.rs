@@ -11,6 +11,7 @@
 //! Invariant: a sub-core that is not looked at before `looks_at` can issue nothing before, for the same reason, unless one of its warps is touched.
 
 mod caches;
+mod code;
 mod constants;
 mod fetch;
 mod issue;
@@ -29,8 +30,10 @@ use super::operands::Operands;
 use super::stall::StallReason;
 use super::writeback::Wheel;
 use caches::Behind;
+pub(super) use code::as_read;
 use constants::Constants;
 use fetch::Instructions;
+use issue::Looked;
 use memory::MemoryQueue;
 use ports::{Ports, ReuseCache};
 use products::GroupProducts;
@@ -49,6 +52,8 @@ struct SubCore {
     memory: MemoryQueue,
     /// When it is looked at again, if no warp is touched.
     looks_at: u64,
+    /// What its warps waited for when it was looked at last.
+    looked: Looked,
 }
 
 /// What the core keeps of each warp slot.
@@ -60,6 +65,10 @@ struct WarpControl {
     fetched_at: u64,
     /// It stands at a barrier or fence that is open until then.
     held_until: u64,
+    /// What it waited for when it was looked at last, other than room in its sub-core, does not end before, unless an event ends it.
+    again_at: u64,
+    /// Where its front instruction goes, if it waits for nothing else: to a pipe, or to memory.
+    goes_to: u8,
     /// That is a fence.
     at_fence: bool,
     /// The counters that its last instruction incremented, as sets.
@@ -79,6 +88,8 @@ impl WarpControl {
         ready_at: 0,
         fetched_at: 0,
         held_until: 0,
+        again_at: 0,
+        goes_to: 0,
         at_fence: false,
         incremented: 0,
         by_memory: 0,
@@ -125,6 +136,7 @@ impl ControlCore {
             latch_free: [0; Pipe::COUNT],
             memory: MemoryQueue::default(),
             looks_at: 0,
+            looked: Looked::default(),
         };
         Some(Box::new(Self {
             spec: spec.control,
@@ -231,14 +243,16 @@ impl ControlCore {
         let now = core.now.0;
         for sub in 0..self.subs.len() {
             let mine = issue.supervised(sub);
-            if core.warps.touched & mine == 0 && self.subs[sub].looks_at > now {
+            let touched = core.warps.touched & mine;
+            if touched == 0 && self.subs[sub].looks_at > now {
                 continue;
             }
             core.warps.touched &= !mine;
-            let looked = self.look(sub, mine, core, observers.reasons.as_deref_mut());
-            let (reason, warps) = if looked.eligible != 0 {
-                let warp = issue.pick(sub, looked.eligible, core, observers);
-                observers.pass_over(looked.eligible & !(1 << warp), now);
+            self.look(sub, mine, touched, core, observers.reasons.as_deref_mut());
+            let eligible = self.subs[sub].looked.eligible();
+            let (reason, warps) = if eligible != 0 {
+                let warp = issue.pick(sub, eligible, core, observers);
+                observers.pass_over(eligible & !(1 << warp), now);
                 self.subs[sub].looks_at = now + 1;
                 if self.lacks_constant(sub, warp, core, observers.reasons.as_deref_mut()) {
                     (StallReason::ScoreboardAlu, 1 << warp)
@@ -247,8 +261,9 @@ impl ControlCore {
                     (StallReason::Issued, 1 << warp)
                 }
             } else {
-                self.subs[sub].looks_at = looked.again_at;
-                looked.reason(&core.warps, mine)
+                let of_sub = &mut self.subs[sub];
+                of_sub.looks_at = of_sub.looked.again_at;
+                of_sub.looked.reason(core.warps.live & mine)
             };
             issue.begin(sub, reason, warps, core);
         }

@@ -210,7 +210,7 @@ impl Ctas {
         Some((slot, first, place))
     }
 
-    pub(in crate::sm) fn start(&mut self, slot: usize, code: &Arc<[StaticInst]>, cta: Resident) {
+    pub(in crate::sm) fn start(&mut self, slot: usize, code: Arc<[StaticInst]>, cta: Resident) {
         let (used, needs) = (&mut self.used, &cta.needs);
         used.threads += needs.threads;
         used.warps += needs.warps;
@@ -220,7 +220,7 @@ impl Ctas {
             space.take(cta.place, needs);
         }
         self.resident += 1;
-        self.code[slot] = Arc::clone(code);
+        self.code[slot] = code;
         self.kernel[slot] = cta.launch.kernel;
         self.slots[slot] = Some(cta);
         self.find_only_kernel();

@@ -22,11 +22,15 @@ pub(super) fn words(stall: u8, pipe: Pipe) -> Control {
 
 /// Gaps between the issues of a warp that executes these, and the last before its exit.
 fn gaps(code: &[StaticInst]) -> Vec<u64> {
+    gaps_on(&machine(), code)
+}
+
+fn gaps_on(machine: &Machine, code: &[StaticInst]) -> Vec<u64> {
     let mut program = Program::new(1);
     for inst in code {
         program.all(*inst);
     }
-    let issues = Bench::single(&machine(), 32, program.exit()).issues();
+    let issues = Bench::single(machine, 32, program.exit()).issues();
     issues[..code.len()].windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
@@ -51,6 +55,26 @@ fn registers_are_not_looked_at_where_there_are_control_words() {
 fn without_control_words_an_instruction_waits_for_its_registers() {
     let inst = alu(1, &[1], Control { pipe: Pipe::Fma, ..Control::NONE });
     assert_eq!(gaps(&[inst; 4]), [4, 4, 4]);
+}
+
+/// A machine may do without the words that the code has.
+#[test]
+fn a_machine_without_control_words_looks_at_registers() {
+    let mut machine = machine();
+    machine.gpu.sm.control.words = false;
+    let inst = alu(1, &[1], words(1, Pipe::Fma));
+    assert_eq!(gaps_on(&machine, &[inst; 4]), [4, 4, 4]);
+}
+
+/// FFMA with three operands of one bank: two cycles of reads more than one, which the reuse cache saves.
+#[test]
+fn a_machine_without_a_reuse_cache_reads_marked_operands_again() {
+    let mut machine = machine();
+    let inst = alu(1, &[2, 4, 6], Control { reuse: 0b111, ..words(1, Pipe::Fma) });
+    let with = gaps_on(&machine, &[inst; 8]);
+    machine.gpu.sm.control.reuse = false;
+    let without = gaps_on(&machine, &[inst; 8]);
+    assert_eq!((with[6], without[6]), (1, 3));
 }
 
 #[test]
