@@ -17,6 +17,8 @@ use super::output;
 
 /// Most times that a source is compiled: after each of them declarations that NVRTC refuses are left out.
 const MOST_ROUNDS: usize = 32;
+/// NVRTC's option to compile declarations without a mark as device code.
+const UNMARKED: &str = "--device-as-default-execution-space";
 
 /// Whether a file is a CUDA source, as its name says.
 pub(super) fn is_source(path: &Path) -> bool {
@@ -31,7 +33,8 @@ pub(super) struct Compiled {
     names: BTreeMap<String, String>,
 }
 
-/// Compiles sources as one to the listing `out`.
+/// Compiles sources as one to the listing `out`. Where that fails, compiles them as a compiler for the host's code sees them: after all of the C++
+/// library, and with declarations without a mark.
 ///
 /// # Errors
 /// When a tool is missing, a file cannot be read, device code is wrong, or the listing cannot be written.
@@ -44,26 +47,49 @@ pub(super) fn compile(
     let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);
     let packages = run(python, ["--folders".into()])?;
     let packages: Vec<PathBuf> = String::from_utf8_lossy(&packages.stdout).lines().map(PathBuf::from).collect();
-    let mut sources = Sources::read(paths, &preprocessor.include, &packages).map_err(|error| workload(&error))?;
+    let read = || Sources::read(paths, &preprocessor.include, &packages).map_err(|error| workload(&error));
+    let script = |text: &Path, made: &Path, unmarked: bool| {
+        let folder = text.parent().unwrap_or(Path::new("."));
+        let mut arguments: Vec<OsString> = vec![paths[0].clone().into(), arch.into(), made.into()];
+        arguments.push(joined("--text=", text));
+        arguments.extend([folder.join("include"), folder.to_path_buf()].iter().map(|folder| joined("-I", folder)));
+        arguments.extend(preprocessor.include.iter().map(|folder| joined("-I", folder)));
+        arguments.extend(preprocessor.define.iter().map(|macro_| OsString::from(format!("-D{macro_}"))));
+        arguments.extend(options.iter().map(OsString::from));
+        arguments.extend(unmarked.then(|| OsString::from(UNMARKED)));
+        arguments.extend(kernels.iter().map(|name| OsString::from(format!("--kernel={name}"))));
+        run(python, arguments)
+    };
+    let first = match rounds(&mut read()?, out, |text, made| script(text, made, false)) {
+        Ok(compiled) => return Ok(compiled),
+        Err(Refused::Messages(messages)) => messages,
+        Err(Refused::Failure(failure)) => return Err(failure),
+    };
+    let messages = match rounds(&mut read()?.after_whole_library(), out, |text, made| script(text, made, true)) {
+        Ok(compiled) => {
+            output::warn("note: declarations without __host__ or __device__ are compiled as device code, which needs some of them");
+            return Ok(compiled);
+        }
+        Err(Refused::Messages(messages)) => messages,
+        Err(Refused::Failure(failure)) => return Err(failure),
+    };
+    let errors = |messages: &String| messages.lines().filter(|line| line.contains("): error")).count();
+    let messages = if errors(&messages) < errors(&first) { messages } else { first };
+    let help = "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
+    Err(workload(&format!("{} does not compile for {arch}:\n{messages}\n{help}", paths[0].display())))
+}
+
+/// Lets `compile` make a listing of sources, and leaves out declarations that NVRTC refuses until it takes the others.
+fn rounds(sources: &mut Sources, out: &Path, compile: impl Fn(&Path, &Path) -> Result<Output, Failure>) -> Result<Compiled, Refused> {
+    let unwritable = |what: String| Refused::Failure(Failure::new(Exit::Output, what));
     let mut round = 0;
     loop {
         round += 1;
         let folder = tempfile::Builder::new().prefix("warpshard-").tempdir();
-        let folder = folder.map_err(|error| Failure::new(Exit::Output, format!("cannot make a temporary folder: {error}")))?;
-        let text = sources
-            .write(folder.path())
-            .map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", folder.path().display())))?;
-        let made = write_listing(out, |made| {
-            let mut arguments: Vec<OsString> = vec![paths[0].clone().into(), arch.into(), made.into()];
-            arguments.push(joined("--text=", &text));
-            arguments.extend([folder.path().join("include"), folder.path().to_path_buf()].iter().map(|folder| joined("-I", folder)));
-            arguments.extend(preprocessor.include.iter().map(|folder| joined("-I", folder)));
-            arguments.extend(preprocessor.define.iter().map(|macro_| OsString::from(format!("-D{macro_}"))));
-            arguments.extend(options.iter().map(OsString::from));
-            arguments.extend(kernels.iter().map(|name| OsString::from(format!("--kernel={name}"))));
-            run(python, arguments)
-        });
-        match made {
+        let folder = folder.map_err(|error| unwritable(format!("cannot make a temporary folder: {error}")))?;
+        let text = sources.write(folder.path());
+        let text = text.map_err(|error| unwritable(format!("cannot write {}: {error}", folder.path().display())))?;
+        match write_listing(out, |made| compile(&text, made)) {
             Ok((listing, _)) => {
                 sources.notes().iter().for_each(|note| output::warn(&format!("note: {note}")));
                 let instances = listing.lines().filter_map(|line| line.strip_prefix("instance ")?.split_once(' '));
@@ -71,16 +97,13 @@ pub(super) fn compile(
                 let count = listing.lines().filter(|line| line.starts_with("kernel ")).count() as u64;
                 return Ok(Compiled { kernels: count, names });
             }
-            Err(Refused::Failure(failure)) => return Err(failure),
+            Err(Refused::Failure(failure)) => return Err(Refused::Failure(failure)),
             Err(Refused::Messages(log)) => {
                 if round < MOST_ROUNDS && sources.leave_out(&log) > 0 {
                     continue;
                 }
-                let notes: String =
-                    sources.notes().iter().chain(&sources.missing_headers()).map(|note| format!("\nnote: {note}")).collect();
-                let help =
-                    "help: give missing headers with -I and macros with -D; `--python` names the interpreter whose packages are used";
-                return Err(workload(&format!("{} does not compile for {arch}:\n{log}{notes}\n{help}", paths[0].display())));
+                let notes = sources.notes().into_iter().chain(sources.missing_headers()).map(|note| format!("note: {note}"));
+                return Err(Refused::Messages([log].into_iter().chain(notes).collect::<Vec<_>>().join("\n")));
             }
         }
     }

@@ -47,13 +47,15 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
         Trouble::Race { byte, warp: other, place: at } => {
             let what = format!("two warps race for byte {byte} of shared memory: no barrier orders this access and that of warp {other}");
             let (line, mnemonic) = kernel.lines.get(at).cloned().unwrap_or_default();
-            let other = format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by warp {other}", 16 * at, source(kernel, at));
+            let other =
+                format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by warp {other}", 16 * at, source(kernel, at).trim_end_matches(','));
             error(what).expected(format!("a barrier between this access and {other}")).help("add __syncthreads() between the two accesses")
         }
         Trouble::RaceOfCtas { buffer, byte, cta: other, place: at } => {
             let what = format!("two CTAs race for byte {byte} of `{buffer}`: nothing orders this access and that of CTA {other}");
             let (line, mnemonic) = kernel.lines.get(at).cloned().unwrap_or_default();
-            let other = format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by CTA {other}", 16 * at, source(kernel, at));
+            let other =
+                format!("`{mnemonic}` at pc {:#06x}{}, line {line}, by CTA {other}", 16 * at, source(kernel, at).trim_end_matches(','));
             error(what).expected(format!("no access of two CTAs to the same byte, other than {other}, unless both only read or are atomic")).help(
                 "CTAs of a launch execute in any order and at the same time: give each its own part, use atomics, or divide the launch in two",
             )

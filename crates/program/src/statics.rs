@@ -41,7 +41,7 @@ pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generati
             registers: RegisterSets::new(dst, src),
         }
     };
-    text.code.iter().zip(&decoded.destinations).zip(decoded.code.iter().map(|inst| inst.op)).map(one).collect()
+    text.code.iter().zip(decoded.destinations.iter()).zip(decoded.code.iter().map(|inst| inst.op)).map(one).collect()
 }
 
 /// The control bits of an instruction; generations before Volta have them in words of their own, which listings do not show.

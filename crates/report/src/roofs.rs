@@ -39,8 +39,10 @@ pub struct Roofs {
     pub network: f64,
     /// LLC slices.
     pub slices: u32,
-    /// Accesses to the LLC.
+    /// Accesses to the LLC that take a slice one cycle.
     pub llc: f64,
+    /// Further cycles of a slice for a write, and for a write of a part of a sector.
+    pub llc_writes: (f64, f64),
     /// Bytes of DRAM.
     pub dram: f64,
     /// Rows of DRAM that are opened; `None` for channels that follow the commands of a device.
@@ -82,6 +84,7 @@ impl Roofs {
             network: f64::from(sms.min(partners)) / f64::from(flits) * per_core(clocks.noc.0),
             slices,
             llc: f64::from(slices) * per_core(clocks.llc.0),
+            llc_writes: (f64::from(gpu.mem.llc.write_cycles.max(1) - 1), f64::from(gpu.mem.llc.merge_cycles)),
             dram: f64::from(map.partitions) * burst_bytes as f64 * bursts_per_clock * per_core(clocks.dram.0),
             rows: rows(&gpu.mem.dram).map(|each| f64::from(map.partitions) * each * per_core(clocks.dram.0)),
             flops: f64::from(sms) * fused * 32.0 * 2.0,

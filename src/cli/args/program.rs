@@ -74,7 +74,7 @@ pub(crate) struct LaunchArgs {
     pub cooperative: bool,
     /// An argument by the parameter's name: a number, a formula, a buffer such as f32[n]:uniform, or a list for a struct; repeatable. After the
     /// colon: uniform, uniform=0..1, normal, integer=0..9, sequence, zero, constant=1, file=NAME, formula=FORMULA. An integer of another name is a
-    /// parameter of formulas.
+    /// parameter of formulas, a buffer of another name one whose address a list has: x=f32[64] and p=[&x,64].
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_value, help_heading = "CUDA sources")]
     pub arg: Vec<(String, String)>,
     /// Choose the arguments that --arg does not give: integers of N, numbers of 1.0, buffers of N^3 elements (at most 4 Mi), which are random, or

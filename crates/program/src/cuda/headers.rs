@@ -112,7 +112,8 @@ pub(super) const EMPTY: [&str; 95] = [
     "cxxabi.h",
 ];
 
-/// C++ headers that libcu++ has in the namespace `cuda::std`, each with its header there.
+/// C++ headers that libcu++ has in the namespace `cuda::std`, each with its header there. Version 2 of its package has algorithms in `__algorithm_`, version 3
+/// in `algorithm`.
 pub(super) const CPP: [(&str, &str); 22] = [
     ("type_traits", "type_traits"),
     ("utility", "utility"),
@@ -120,7 +121,7 @@ pub(super) const CPP: [(&str, &str); 22] = [
     ("tuple", "tuple"),
     ("array", "array"),
     ("functional", "functional"),
-    ("algorithm", "utility"),
+    ("algorithm", "__algorithm_"),
     ("numeric", "numeric"),
     ("complex", "complex"),
     ("iterator", "iterator"),
@@ -150,6 +151,9 @@ pub(super) const SHARED: [(&str, &str); 6] = [
 
 /// CUB's header of everything, whose parts for the host NVRTC refuses: what a CTA or a warp uses of it.
 pub(super) const CUB: &str = include_str!("include/cub.cuh");
+
+/// Number types and macros of PyTorch that device code uses.
+pub(super) const TORCH: &str = include_str!("include/c10.h");
 
 /// Folders of host libraries whose headers include most of the C++ standard library.
 pub(super) const WITH_CPP: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];

@@ -60,7 +60,7 @@ pub(super) struct Parsed {
 }
 
 /// Identifiers that mark device code.
-const MARKS: [&str; 9] = [
+const MARKS: [&str; 11] = [
     "__global__",
     "__device__",
     "__constant__",
@@ -70,6 +70,8 @@ const MARKS: [&str; 9] = [
     "_CCCL_HOST_DEVICE",
     "_CCCL_API",
     "__device_builtin__",
+    "C10_DEVICE",
+    "C10_HOST_DEVICE",
 ];
 
 /// Adds the macros of a source whose replacement has a mark of device code, or `constexpr`, to `marks`; says whether there were new ones.

@@ -51,12 +51,19 @@ pub fn launch_file(
         if names.contains(argument) {
             continue;
         }
-        let Ok(number) = value.parse::<i64>() else {
-            return Err(
-                bad(format!("kernel `{}` has no parameter `{argument}`", kernel.name)).expected(listed(names.iter().map(String::as_str)))
-            );
+        if let Ok(number) = value.parse::<i64>() {
+            let _ = writeln!(numbers, "{argument:?} = {number}");
+            continue;
+        }
+        let address = format!("&{argument}");
+        let in_struct = launching.arguments.iter().any(|(_, value)| value.split([',', '[', ']', ' ']).any(|word| word == address));
+        let Some(row) = buffer_row(argument, value.trim(), &formula, &bad)?.filter(|_| in_struct) else {
+            let what = format!("kernel `{}` has no parameter `{argument}`", kernel.name);
+            return Err(bad(what)
+                .expected(listed(names.iter().map(String::as_str)))
+                .help("other names are integers for formulas, and buffers whose address a struct has: --arg x=f32[64] --arg p=[&x, 64]"));
         };
-        let _ = writeln!(numbers, "{argument:?} = {number}");
+        buffers.push_str(&row);
     }
     let mut lacking = Vec::new();
     for (parameter, own) in kernel.parameters.iter().zip(&names) {
@@ -79,21 +86,8 @@ pub fn launch_file(
             values.push(format!("\"&{own}\""));
             continue;
         }
-        if let Some((element, rest)) = value.split_once('[').filter(|(element, _)| ELEMENTS.contains(&element.trim())) {
-            let Some((count, contents)) = rest.rsplit_once(']') else {
-                return Err(bad(format!("the buffer of `{own}` has no `]`")).found(value).expected("such as f32[4096]:uniform"));
-            };
-            let row = match contents.strip_prefix(':') {
-                Some(contents) => format!(
-                    ", contents = {}",
-                    contents_row(contents, element.trim()).map_err(|error| bad(format!("`{own}`: {error}")).found(value))?
-                ),
-                None if contents.is_empty() => String::new(),
-                None => {
-                    return Err(bad(format!("the buffer of `{own}` cannot be read")).found(value).expected("such as f32[4096]:uniform"));
-                }
-            };
-            let _ = writeln!(buffers, "{own:?} = {{ type = {:?}, count = {}{row} }}", element.trim(), formula(count));
+        if let Some(row) = buffer_row(own, value, &formula, &bad)? {
+            buffers.push_str(&row);
             values.push(format!("\"&{own}\""));
         } else if let (Ok(number), false) = (value.parse::<i64>(), floating) {
             let _ = writeln!(numbers, "{own:?} = {number}");
@@ -132,6 +126,28 @@ pub fn launch_file(
         list(&launching.block),
         values.join(", "),
     ))
+}
+
+/// The row of a buffer from `TYPE[COUNT]` or `TYPE[COUNT]:CONTENTS`; `None` where the value is no buffer.
+fn buffer_row(
+    own: &str,
+    value: &str,
+    formula: &impl Fn(&str) -> String,
+    bad: &impl Fn(String) -> ProgramError,
+) -> Result<Option<String>, ProgramError> {
+    let Some((element, rest)) = value.split_once('[').filter(|(element, _)| ELEMENTS.contains(&element.trim())) else { return Ok(None) };
+    let element = element.trim();
+    let unread = |what: String| bad(what).found(value).expected("such as f32[4096]:uniform");
+    let Some((count, contents)) = rest.rsplit_once(']') else { return Err(unread(format!("the buffer of `{own}` has no `]`"))) };
+    let row = match contents.strip_prefix(':') {
+        Some(contents) => {
+            let row = contents_row(contents, element).map_err(|error| bad(format!("`{own}`: {error}")).found(value))?;
+            format!(", contents = {row}")
+        }
+        None if contents.is_empty() => String::new(),
+        None => return Err(unread(format!("the buffer of `{own}` cannot be read"))),
+    };
+    Ok(Some(format!("{own:?} = {{ type = {element:?}, count = {}{row} }}\n", formula(count))))
 }
 
 /// A parameter's name, or one by its number.

@@ -25,6 +25,8 @@ pub use launch::{Launching, launch_file};
 const MOST_TEXT: u64 = 1 << 24;
 /// The header with all of [`headers::CPP`].
 const ALL_CPP: &str = "warpshard_cpp.h";
+/// The header with these and [`headers::TORCH`].
+const TORCH: &str = "warpshard_torch.h";
 /// Most files of one program.
 const MOST_FILES: usize = 4096;
 
@@ -40,6 +42,8 @@ pub struct Sources {
     refused: Vec<(PathBuf, u32, String)>,
     /// Whether libcu++ is there.
     libcu: bool,
+    /// Whether all of libcu++ comes before the sources.
+    whole: bool,
 }
 
 #[derive(Debug)]
@@ -56,7 +60,7 @@ struct File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     File(usize),
-    /// The C++ headers of libcu++.
+    /// The C++ headers of libcu++, and number types of PyTorch.
     Cpp,
     Nothing,
 }
@@ -69,7 +73,7 @@ impl Sources {
     /// When a file cannot be read, is no text or too long.
     pub fn read(paths: &[PathBuf], folders: &[PathBuf], system: &[PathBuf]) -> Result<Self, ProgramError> {
         let libcu = system.iter().any(|folder| folder.join("cuda/std/type_traits").is_file());
-        let mut sources = Self { files: Vec::new(), named: paths.len(), missing: Vec::new(), refused: Vec::new(), libcu };
+        let mut sources = Self { files: Vec::new(), named: paths.len(), missing: Vec::new(), refused: Vec::new(), libcu, whole: false };
         let mut known: Vec<PathBuf> = Vec::new();
         for path in paths {
             sources.open(path)?;
@@ -95,6 +99,13 @@ impl Sources {
             file.gone = file.parsed.items.iter().map(|item| item.host).collect();
         }
         Ok(sources)
+    }
+
+    /// Includes all of libcu++ before the sources: headers of the host's C++ library include each other, and code relies on it.
+    #[must_use]
+    pub fn after_whole_library(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     fn open(&mut self, path: &Path) -> Result<(), ProgramError> {
@@ -176,20 +187,27 @@ impl Sources {
         }
         let mut all = String::from("#pragma once\n");
         if self.libcu {
+            all.push_str("#include <cuda/std/cmath>\n#include <cuda/std/cstdlib>\n");
             for (name, header) in headers::CPP.into_iter().chain(headers::SHARED) {
-                let text = format!("#pragma once\n#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n");
+                let text = format!(
+                    "#pragma once\n#if __has_include(<cuda/std/{header}>)\n#include <cuda/std/{header}>\n#else\n#include <cuda/std/{name}>\n#endif\n\
+                     namespace std {{ using namespace cuda::std; }}\n"
+                );
                 fs::write(include.join(name), text)?;
             }
             all.extend(headers::CPP.iter().map(|(name, _)| format!("#include <{name}>\n")));
         }
+        all.push_str("#include <float.h>\n#include <limits.h>\n");
         fs::write(include.join(ALL_CPP), all)?;
+        fs::write(include.join(TORCH), format!("#pragma once\n#include <{ALL_CPP}>\n{}", headers::TORCH))?;
         for (number, file) in self.files.iter().enumerate() {
             let line = format!("#line 1 {:?}\n", file.path.display().to_string());
             fs::write(folder.join(format!("{number}.h")), [line.into_bytes(), file.device_code()].concat())?;
         }
         let main = folder.join("main.cu");
         // NVCC includes headers with these types before every source.
-        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <math.h>\n#include <sys/types.h>\n".to_owned();
+        let first = "#include <stdint.h>\n#include <stddef.h>\n#include <math.h>\n#include <sys/types.h>\n";
+        let first = if self.whole { format!("#include <{ALL_CPP}>\n{first}") } else { first.to_owned() };
         let all: String = (0..self.named).map(|number| format!("#include \"{number}.h\"\n")).collect();
         fs::write(&main, first + &all)?;
         Ok(main)
@@ -241,17 +259,14 @@ impl Sources {
     /// What was left out: one line counts host functions and variables, and each other declaration that NVRTC refused has a line of its own.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let of_host = |what: &str| {
-            what.contains("A namespace scope variable without memory space") || what.contains("A function without execution space")
-        };
         let functions = self.files[..self.named].iter().flat_map(|file| file.parsed.items.iter().filter(|item| item.host)).count();
-        let variables = self.refused.iter().filter(|(.., what)| of_host(what)).count();
+        let variables = self.refused.iter().filter(|(.., what)| is_unmarked(what)).count();
         let parts = [(functions, "function"), (variables, "variable")].into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" })).collect();
         if !parts.is_empty() {
             notes.push(format!("host code is left out: {}", parts.join(", ")));
         }
-        let refused = self.refused.iter().filter(|(.., what)| !of_host(what));
+        let refused = self.refused.iter().filter(|(.., what)| !is_unmarked(what));
         notes.extend(refused.map(|(path, line, what)| format!("{}:{line}: left out as host code: {what}", path.display())));
         notes
     }
@@ -338,7 +353,7 @@ impl File {
             out.extend_from_slice(&bytes[at..start]);
             match included {
                 Included::File(number) => out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes()),
-                Included::Cpp => out.extend_from_slice(format!("#include <{ALL_CPP}>").as_bytes()),
+                Included::Cpp => out.extend_from_slice(format!("#include <{TORCH}>").as_bytes()),
                 Included::Nothing => {}
             }
             // The line's own line ends, if it was continued.
@@ -369,6 +384,11 @@ impl File {
         let (number, item) = all.min_by_key(|(_, item)| item.end - item.start)?;
         (!item.device || (item.both && item.form == Form::Function)).then_some(number)
     }
+}
+
+/// Whether NVRTC says that a declaration is host code because it has no mark of device code.
+fn is_unmarked(message: &str) -> bool {
+    message.contains("A namespace scope variable without memory space") || message.contains("A function without execution space")
 }
 
 /// The header that a line includes, and whether it is in quotes.

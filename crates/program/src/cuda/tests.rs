@@ -113,6 +113,8 @@ fn a_launch_has_every_argument_or_says_which_are_missing() {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(made(&[], Some(8)).unwrap().contains("count = 512"));
+    let text = made(&[("t", "[&y, 4, &y + 8]"), ("y", "f32[4]:zero")], Some(8)).unwrap();
+    assert!(text.contains("\"y\" = { type = \"f32\", count = 4") && text.contains("[\"&y\", 4, \"&y + 8\"]"), "{text}");
     let error = made(&[("x", "f32[4]")], None).unwrap_err();
     assert!(error.contains("lacks 4") && error.contains("--arg n=4096 (int)") && error.contains("--arg t=tex[64,64]"), "{error}");
     for (argument, wanted) in [
@@ -124,6 +126,24 @@ fn a_launch_has_every_argument_or_says_which_are_missing() {
         let error = made(&[argument], Some(8)).unwrap_err();
         assert!(error.contains(wanted), "{wanted}: {error}");
     }
+}
+
+#[test]
+fn the_whole_library_and_number_types_of_pytorch_come_before_sources_that_need_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, packages, made) = (folder.path().join("k.cu"), folder.path().join("packages"), folder.path().join("made"));
+    fs::create_dir_all(packages.join("cuda/std")).unwrap();
+    fs::write(packages.join("cuda/std/type_traits"), "").unwrap();
+    fs::write(&path, "#include <c10/util/Half.h>\n#include <algorithm>\n__global__ void k(c10::Half *x) {}\n").unwrap();
+    let sources = Sources::read(&[path], &[], &[packages]).unwrap();
+    let main = sources.write(&made).unwrap();
+    let read = |name: &str| fs::read_to_string(made.join(name)).unwrap();
+    assert!(!fs::read_to_string(&main).unwrap().contains(ALL_CPP));
+    assert!(read("0.h").contains("#include <warpshard_torch.h>\n#include <algorithm>"), "{}", read("0.h"));
+    assert!(read("include/warpshard_torch.h").contains("struct alignas(2) Half"));
+    assert!(read("include/algorithm").contains("#else\n#include <cuda/std/algorithm>"), "{}", read("include/algorithm"));
+    let main = sources.after_whole_library().write(&made).unwrap();
+    assert!(fs::read_to_string(main).unwrap().starts_with("#include <warpshard_cpp.h>\n"));
 }
 
 #[test]

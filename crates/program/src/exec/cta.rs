@@ -49,12 +49,12 @@ pub(in super::super) struct Kernel {
     pub(in super::super) file: PathBuf,
     pub(in super::super) name: String,
     /// The line of each instruction in its listing, and its text.
-    pub(in super::super) lines: Vec<(u32, String)>,
+    pub(in super::super) lines: Arc<[(u32, String)]>,
     /// The line of the source that each instruction comes from; 0 where the listing does not say.
-    pub(in super::super) sources: Vec<u32>,
+    pub(in super::super) sources: Arc<[u32]>,
     pub(in super::super) decoded: Decoded,
     /// What each instruction does to memory as the streams' readers see it.
-    pub(in super::super) access: Vec<Option<MemInst>>,
+    pub(in super::super) access: Arc<[Option<MemInst>]>,
     pub(in super::super) banks: Banks,
     pub(in super::super) grid: Dim3,
     pub(in super::super) block: Dim3,

@@ -70,9 +70,9 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
         let kernel = Kernel {
             file: "test".into(),
             name: "k".into(),
-            lines: Vec::new(),
-            sources: Vec::new(),
-            access: vec![None; decoded.code.len()],
+            lines: Arc::default(),
+            sources: Arc::default(),
+            access: vec![None; decoded.code.len()].into(),
             decoded,
             banks,
             grid: one,

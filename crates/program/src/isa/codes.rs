@@ -79,7 +79,7 @@ pub(in super::super) fn codes_of(name: &str) -> Option<&'static [u16]> {
 
 /// Whether bits 16 to 23 of the first word are the register of the first operand, which is written.
 pub(in super::super) fn writes_first(name: &str) -> bool {
-    codes_of(name).is_some() && !matches!(name, "BRX" | "CALL" | "RET" | "WARPSYNC")
+    codes_of(name).is_some() && !matches!(name, "BAR" | "BRX" | "CALL" | "RET" | "WARPSYNC")
 }
 
 /// Registers that each register operand of an access begins; 1 of everything else.
@@ -99,6 +99,11 @@ mod tests {
     fn mnemonics_are_sorted_and_found() {
         assert!(CODES.is_sorted_by_key(|(name, _)| *name));
         assert_eq!((codes_of("EXIT"), codes_of("NONE")), (Some(&[0x14d][..]), None));
+    }
+
+    #[test]
+    fn a_barrier_whose_number_is_in_a_register_writes_none() {
+        assert_eq!(["MOV", "BAR", "WARPSYNC"].map(writes_first), [true, false, false]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Binds the text of a kernel to rows of registers and the constants of a launch.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -39,12 +40,12 @@ impl Banks {
 /// The instructions of a kernel, ready to execute with the constants of one launch.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Decoded {
-    pub(in super::super) code: Vec<Inst>,
+    pub(in super::super) code: Arc<[Inst]>,
     /// Constants, each in all 32 lanes.
     pub(in super::super) pool: Vec<[u32; 32]>,
     pub(in super::super) rows: Rows,
     /// For each instruction which of its operands is the register that it writes.
-    pub(in super::super) destinations: Vec<Option<usize>>,
+    pub(in super::super) destinations: Arc<[Option<usize>]>,
 }
 
 /// Decodes a kernel of the architecture `arch` (80 for sm_80).
@@ -73,7 +74,7 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     mark_rechecked(&mut code);
     // Whatever reads beyond the last constant reads zeros.
     binder.pool.extend([[0; 32]; WIDEST_READ]);
-    Ok(Decoded { code, pool: binder.pool, rows, destinations })
+    Ok(Decoded { code: code.into(), pool: binder.pool, rows, destinations: destinations.into() })
 }
 
 /// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address, or of the register that it compares.

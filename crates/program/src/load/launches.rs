@@ -208,7 +208,7 @@ impl Loader<'_> {
                 file: bound.module.file.clone(),
                 name: "copy".to_owned(),
                 lines: Default::default(),
-                sources: Vec::new(),
+                sources: Arc::default(),
                 decoded: Default::default(),
                 access: Default::default(),
                 banks: Banks(Vec::new()),
@@ -420,10 +420,15 @@ pub(in super::super) fn bind(
     if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
         return Ok(Launch { repeatable: Arc::from([]), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
     }
-    let decoded = decode(&module.file, text, &banks, module.arch)?;
+    // Launches of a kernel differ in their constants; what is the same they share.
+    let same = |other: &&Launch| other.copy.is_none() && (&other.kernel.file, &other.kernel.name) == (&module.file, &text.name);
+    let known = before.iter().rev().take(LOOK_BACK).find(same);
+    let mut decoded = decode(&module.file, text, &banks, module.arch)?;
     let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
     let polls = cooperative || decoded.code.iter().any(|inst| matches!(inst.op, Op::Mbarrier(Mbarrier::Arrive80 { .. })));
     let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
+    decoded.code = shared(decoded.code, known.map(|other| &other.kernel.decoded.code));
+    decoded.destinations = shared(decoded.destinations, known.map(|other| &other.kernel.decoded.destinations));
     Ok(Launch {
         repeatable: Arc::from([]),
         registers: text.registers.max(1),
@@ -431,15 +436,18 @@ pub(in super::super) fn bind(
         after: Vec::new(),
         gpu: None,
         copy: None,
-        statics: statics.map(Into::into),
-        mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
+        statics: statics.map(|statics| shared(statics.into(), known.and_then(|other| other.statics.as_ref()))),
+        mnemonics: known.map_or_else(|| text.code.iter().map(|inst| inst.mnemonic.clone()).collect(), |other| Arc::clone(&other.mnemonics)),
         kernel: Arc::new(Kernel {
             file: module.file.clone(),
             name: text.name.clone(),
-            lines: text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
-            sources: text.code.iter().map(|inst| inst.source).collect(),
+            lines: known.map_or_else(
+                || text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
+                |other| Arc::clone(&other.kernel.lines),
+            ),
+            sources: known.map_or_else(|| text.code.iter().map(|inst| inst.source).collect(), |other| Arc::clone(&other.kernel.sources)),
             decoded,
-            access,
+            access: shared(access, known.map(|other| &other.kernel.access)),
             banks,
             grid,
             block,
@@ -478,6 +486,11 @@ fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, P
 fn calls_with_stack(text: &KernelText) -> bool {
     let has = |name: &str| text.code.iter().any(|inst| inst.mnemonic.starts_with(name));
     has("CALL") && (text.local > 0 || has("STL") || has("LDL"))
+}
+
+/// What was made, or the same of a launch before.
+fn shared<T: PartialEq>(made: Arc<[T]>, known: Option<&Arc<[T]>>) -> Arc<[T]> {
+    known.filter(|known| **known == made).map_or(made, Arc::clone)
 }
 
 /// The constant banks of a kernel before its launch's values.

@@ -10,6 +10,8 @@ use crate::roofs::Roofs;
 /// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
 /// of `study silicon`.
 const AT_ROOF: f64 = 0.5;
+/// The LLC is at its roof at this share of busy cycles, too, of which writes take several: warps do not wait for these.
+const SLICES_AT_ROOF: f64 = 0.75;
 
 /// The same of execution units, which have no queues that smooth their work. Chosen.
 const PIPE_AT_ROOF: f64 = 0.6;
@@ -140,7 +142,8 @@ impl Charges<'_> {
         let global = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let hot = self.hottest_slice.unwrap_or(1.0);
         // Where slices differ, the busiest is the roof. A channel of DRAM has several slices, which its share follows only in part.
-        let levels = [(Limiter::Dram, uses.dram.max(uses.rows)), (Limiter::Llc, uses.llc * hot), (Limiter::Network, uses.network)];
+        let llc = if uses.llc >= SLICES_AT_ROOF * busy { uses.llc } else { uses.llc_requests };
+        let levels = [(Limiter::Dram, uses.dram.max(uses.rows)), (Limiter::Llc, llc * hot), (Limiter::Network, uses.network)];
         let highest = levels.into_iter().fold((Limiter::Dram, 0.0), |best, level| if level.1 > best.1 { level } else { best });
         let unit = uses.shared + uses.l1;
         if get("atomic_instructions") * 2.0 > global && uses.shared < uses.l1.max(highest.1) {

@@ -10,14 +10,15 @@ const SHORT: u64 = 10_000;
 const BOUND: f64 = 0.5;
 
 impl Trust {
-    /// For a kernel of `cycles` that uses resources so much; `None` where nothing measured is known.
-    pub(super) fn of(facts: &RunFacts, cycles: u64, uses: &[Use]) -> Option<Self> {
+    /// For a kernel of `cycles` that uses resources so much, with its requests to the LLC as a share of those that it can take; `None` where nothing
+    /// measured is known.
+    pub(super) fn of(facts: &RunFacts, cycles: u64, uses: &[Use], llc: f64) -> Option<Self> {
         let Measurements { machine, launches } = facts.measured;
         if launches.is_empty() {
             return None;
         }
         let share = |name: &str| uses.iter().find(|one| one.name == name).map_or(0.0, |one| one.share);
-        let bounds = [("compute", share("issue").max(share("tensor"))), ("LLC", share("LLC")), ("DRAM", share("DRAM"))];
+        let bounds = [("compute", share("issue").max(share("tensor"))), ("LLC", llc), ("DRAM", share("DRAM"))];
         let highest = bounds.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= BOUND);
         let class = if cycles < SHORT { "short" } else { highest.map_or("latency", |(class, _)| class) };
         let same = launches.iter().filter(|launch| facts.machine == machine && launch.class == class);

@@ -94,7 +94,7 @@ impl<'a> Judge<'a> {
             change: String::new(),
             trust: None,
         };
-        verdict.trust = Trust::of(facts, work.cycles, &verdict.roofs);
+        verdict.trust = Trust::of(facts, work.cycles, &verdict.roofs, uses.llc_requests);
         verdict.change = words::change(&verdict, roofs, kernel);
         Some(verdict)
     }

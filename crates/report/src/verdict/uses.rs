@@ -1,5 +1,7 @@
 //! How much of each resource a kernel uses.
 
+use warpshard_base::SECTOR_BYTES;
+
 use super::terms::{Use, rounded};
 use crate::roofs::{PipeRoof, Roofs};
 
@@ -21,8 +23,10 @@ pub(super) struct Uses {
     pub(super) l1: f64,
     /// Ports of the network.
     pub(super) network: f64,
-    /// LLC slices.
+    /// Cycles of the LLC's slices.
     pub(super) llc: f64,
+    /// Requests to the LLC.
+    pub(super) llc_requests: f64,
     /// Data of DRAM.
     pub(super) dram: f64,
     /// Rows of DRAM that are opened.
@@ -63,7 +67,8 @@ impl Uses {
             shared: share(shared / sms),
             l1: share(l1 / sms),
             network: share(llc / roofs.network),
-            llc: share(llc / roofs.llc),
+            llc: share((llc + longer_writes(get, roofs)) / roofs.llc),
+            llc_requests: share(llc / roofs.llc),
             dram: share(DRAM.map(get).iter().sum::<f64>() * 32.0 / roofs.dram),
             rows: share(roofs.rows.map_or(0.0, |most| rows / most)),
             behind_unit: share((all - shared - l1).max(0.0) / sms),
@@ -72,7 +77,7 @@ impl Uses {
 
     /// The same with names, from issue to DRAM.
     pub(super) fn list(&self) -> Vec<Use> {
-        let Self { pipe_name, issue, pipe, shared, l1, network, llc, dram, rows, behind_unit: _ } = *self;
+        let Self { pipe_name, issue, pipe, shared, l1, network, llc, dram, rows, .. } = *self;
         let all = [
             ("issue", issue),
             (pipe_name, pipe),
@@ -85,6 +90,15 @@ impl Uses {
         ];
         all.into_iter().map(|(name, share)| Use { name: name.to_owned(), share: rounded(share) }).collect()
     }
+}
+
+/// Cycles of the LLC's slices that a kernel's writes take beyond one each. Writes of whole sectors are as many at most as the kernel's bytes fill; all
+/// others are of parts.
+fn longer_writes(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
+    let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"].map(get).iter().sum::<f64>();
+    let writes = writes.min(get("llc_accesses"));
+    let parts = (writes - get("requested_bytes") / SECTOR_BYTES as f64).max(0.0);
+    writes * roofs.llc_writes.0 + parts * roofs.llc_writes.1
 }
 
 /// Accesses of a kernel to the L1.

@@ -100,10 +100,12 @@ fn channels(data: &Data<'_>) -> Option<Figure> {
         let rows = if reads[i] + writes[i] > 0.0 { percent(hits[i] / (reads[i] + writes[i])) } else { "–".to_owned() };
         vec![name(i), count(reads[i] as u64), count(writes[i] as u64), rows, format!("{}B/s", si(rate(i))), share(i)]
     };
+    let used = (0..reads.len()).any(|i| reads[i] + writes[i] > 0.0);
+    let note = if used { "Bandwidth of each channel over the whole run." } else { "No channel was used: all data came from the caches." };
     (!reads.is_empty()).then(|| Figure {
         title: "DRAM channels".into(),
-        note: "Bandwidth of each channel over the whole run.".into(),
-        svg: columns(&(0..reads.len()).map(bar).collect::<Vec<_>>(), "var(--accent)"),
+        note: note.into(),
+        svg: if used { columns(&(0..reads.len()).map(bar).collect::<Vec<_>>(), "var(--accent)") } else { String::new() },
         head: ["channel", "read bursts", "write bursts", "row hits", "bandwidth", "of peak"].map(str::to_owned).to_vec(),
         rows: (0..reads.len()).map(row).collect(),
         ..Figure::default()

@@ -4,6 +4,8 @@ use super::{WIDTH, at, escaped, picture};
 
 /// The smallest tile that has room for its number.
 const NUMBERED: f64 = 26.0;
+/// A tile of more colour has its number in the page's own.
+const STRONG: f64 = 0.6;
 
 /// A component with a value.
 #[derive(Clone, Debug)]
@@ -28,7 +30,8 @@ pub(in super::super) fn tiles(all: &[Tile]) -> String {
         let fill = strength.map_or("fill=\"none\"".to_owned(), |strength| format!("class=\"heat\" fill-opacity=\"{strength:.2}\""));
         let (middle, bottom) = (x + side / 2.0, y + side / 2.0 + 4.0);
         let number = if side >= NUMBERED {
-            format!("<text class=\"mid\" x=\"{}\" y=\"{}\">{}</text>", at(middle), at(bottom), tile.id)
+            let class = if strength.is_some_and(|strength| strength > STRONG) { "mid strong" } else { "mid" };
+            format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", at(middle), at(bottom), tile.id)
         } else {
             String::new()
         };
