@@ -315,7 +315,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, h100, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, v100-hw, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, v100x2, dgx1-v100, chiplet2, v100-p100, h100, a100, rtx3080, fermi24, fermi15-preempt, hetero, hetero-2, hetero-6, hetero-small, fermi15, m2090-v31, fermi32, k20x-l1; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 
