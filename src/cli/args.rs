@@ -25,6 +25,7 @@ pub(crate) use program::{CodeArgs, CompileArgs, CubinArgs, ExecArgs, LaunchArgs,
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
+pub(super) use shared::AUTO;
 pub(crate) use shared::TraceSetArgs;
 use shared::key_value;
 pub(crate) use sweep::{BatchSystem, SubmitArgs, SweepArgs, SweepCommand};
@@ -172,7 +173,8 @@ pub(crate) struct RunArgs {
     /// lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Simulation")]
     pub set: Vec<(String, String)>,
-    /// Clock of the SMs, such as "1755 MHz": short for --set clocks.core=FREQUENCY.
+    /// Clock of the SMs, such as "1755 MHz": short for --set clocks.core=FREQUENCY. "auto" simulates once at the machine's clock, then at the one
+    /// that its table (clocks.tensor_load) has for the use of the matrix units.
     #[arg(long, value_name = "FREQUENCY", help_heading = "Simulation")]
     pub clock: Option<String>,
     /// Attach a controller, with parameters after a colon. Repeatable. `warpshard list policies` lists controllers and
@@ -306,7 +308,13 @@ impl RunArgs {
         Request {
             machine: self.machine.clone(),
             workload: apps.or(trace).or(program).or(model),
-            set: self.clock.iter().map(|clock| ("clocks.core".to_owned(), clock.clone())).chain(self.set.iter().cloned()).collect(),
+            set: self
+                .clock
+                .iter()
+                .filter(|clock| *clock != AUTO)
+                .map(|clock| ("clocks.core".to_owned(), clock.clone()))
+                .chain(self.set.iter().cloned())
+                .collect(),
             policies: self.policy.clone(),
             kernels: self.kernels.clone(),
             only: self.only.clone(),

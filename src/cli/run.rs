@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
-use warpshard_run::{Exit, Opened, Request, Source, refuse_another, remove_checkpoint};
+use warpshard_run::{Exit, Opened, Request, Source, clock_under_load, refuse_another, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
 use warpshard_sync::StopFlag;
 use warpshard_view::{RunFolder, perfetto};
 
-use super::args::RunArgs;
+use super::args::{AUTO, RunArgs};
 use super::failure::Failure;
 use super::program::launched;
 use super::progress::ProgressView;
@@ -35,6 +35,9 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     } else if args.code.cubin.meta.is_some() || args.arch.is_some() {
         return Err(Failure::new(Exit::Usage, "--meta and --arch are options of a program; name one, such as kernel.cu or --program FILE"));
     }
+    if args.clock.as_deref() == Some(AUTO) {
+        request.set.insert(0, ("clocks.core".to_owned(), recorded_clock(&request, args.mpi)?));
+    }
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
     let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
     if !args.mpi {
@@ -43,6 +46,30 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     let (world, stop) = (World::join()?, StopFlag::new());
     let ended = if world.is_first() { run_alone(args, &request, called, Some(&world)) } else { take_part(called, &world, &stop) };
     ended.map_err(|failure| world.abort(&failure, &stop))
+}
+
+/// The clock that the machine's table has for the use of the matrix units in this run, which is simulated for that at the machine's own clock.
+fn recorded_clock(request: &Request, in_ranks: bool) -> Result<String, Failure> {
+    if in_ranks {
+        return Err(Failure::new(Exit::Usage, "--clock auto: ranks all need the clock before they begin; give a frequency"));
+    }
+    let first = Request { checkpoint_every: None, resume: None, record: None, interval: None, ..request.clone() };
+    let opened = Opened::new(catalogue(), &first)?;
+    if opened.machine().gpu.tensor_clocks.is_empty() {
+        let message = format!(
+            "--clock auto: machine {} has no clocks for loads of its matrix units\n  = help: give a frequency, or the list `clocks.tensor_load` in the machine's file",
+            request.machine
+        );
+        return Err(Failure::new(Exit::Config, message));
+    }
+    let machine = opened.machine().clone();
+    let finished = opened.load()?.simulate(Vec::new(), StopFlag::new(), None)?;
+    let (mhz, used) = clock_under_load(&machine, &finished.outcome).unwrap_or_default();
+    output::warn(&format!(
+        "note: at {} the matrix units are used for {used:.0} % of the time, so the SMs keep {mhz} MHz",
+        machine.clocks.core
+    ));
+    Ok(format!("{mhz} MHz"))
 }
 
 /// The architecture that a machine's GPU executes: that of its compute capability, or sm_70 where it says none.

@@ -95,6 +95,28 @@ fn products_of_matrices_can_be_left_out_of_a_run() {
     }
 }
 
+/// The clock under load is that of the table for the use of the matrix units; the run is the one that has this clock from the beginning.
+#[test]
+fn a_run_takes_the_clock_that_the_machine_keeps_under_its_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let gemm = program("tensor/wgmma_gemm");
+    let run = |machine: &str, clock: &str, out: &str| {
+        let file = ["run", "--machine", machine, "--program", &gemm, "--matrix-values", "skip", "--threads", "1"];
+        warpshard(&[&file[..], &["--clock", clock, "--out", out]].concat())
+    };
+    let auto = run("h100", "auto", &path("auto"));
+    let note = String::from_utf8_lossy(&auto.stderr).into_owned();
+    assert!(auto.status.success() && note.contains("the matrix units are used for"), "{note}");
+    let clock = note.split("keep ").nth(1).unwrap().trim().to_owned();
+    assert!(clock.ends_with(" MHz") && clock != "1980 MHz", "{clock}");
+    assert!(run("h100", &clock, &path("given")).status.success());
+    assert!(simulated(&folder.path().join("auto")) == simulated(&folder.path().join("given")), "{clock}");
+    let without = run("a100", "auto", &path("without"));
+    let text = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(!without.status.success() && text.contains("clocks.tensor_load") && !folder.path().join("without").exists(), "{text}");
+}
+
 #[test]
 fn exec_shows_results_and_refuses_other_ones() {
     let folder = tempfile::tempdir().unwrap();

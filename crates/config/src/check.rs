@@ -87,6 +87,12 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
         || format!("`gpu.dispatch.order` has {} numbers, expected each from 0 to {} once", order.len(), sms.saturating_sub(1)),
         || "every SM has its place in the order in which they are served; [] is ascending".to_owned(),
     );
+    checker.require(
+        machine.gpu.tensor_clocks.iter().all(|mhz| *mhz > 0),
+        &["clocks.tensor_load"],
+        || "`clocks.tensor_load` has a clock of 0 MHz, expected each above".to_owned(),
+        || "each is the clock of the SMs at 20 % more use of the matrix units than the one before".to_owned(),
+    );
     let gpcs = &machine.gpu.cluster.gpcs;
     checker.require(
         gpcs.is_empty() || gpcs.len() == sms as usize && gpcs.iter().all(|gpc| u32::from(*gpc) < sms),

@@ -186,6 +186,8 @@ pub struct Gpu {
     pub compute_capability: Capability,
     /// SMs of the chip.
     pub sms: u32,
+    /// The clock of the SMs in MHz where 0, 20, 40 .. % of what the matrix units can do is done; empty where it is not known.
+    pub tensor_clocks: Vec<u16>,
     /// What an SM is made of.
     pub sm: Sm,
     /// CTA dispatch.

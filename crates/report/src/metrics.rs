@@ -38,6 +38,18 @@ pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)
 }
 
+/// Warps of a warp group, each of which issues the instruction of its product.
+const WARPS_OF_GROUP: u64 = 4;
+
+/// The use of the matrix units in percent, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,
+/// other matrix instructions that of one of the `schedulers` for `interval` core cycles.
+pub fn tensor_percent(totals: &Totals, schedulers: u32, interval: u32) -> f64 {
+    let of = |name| totals.get("sm", name).unwrap_or_default();
+    let single = of("issued_tensor").saturating_sub(WARPS_OF_GROUP * of("group_products"));
+    let busy = of("group_product_cycles") as f64 + (single * u64::from(interval)) as f64 / f64::from(schedulers);
+    100.0 * busy / of("active_cycles").max(1) as f64
+}
+
 /// The counters of one kind of component, summed over its instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindTotal {

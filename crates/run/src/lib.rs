@@ -8,6 +8,7 @@
 mod applications;
 mod catalogue;
 mod checkpoint;
+mod clock;
 mod configuration;
 mod digest;
 mod error;
@@ -27,6 +28,7 @@ mod threads;
 
 pub use catalogue::Catalogue;
 pub use checkpoint::{CheckpointError, remove_checkpoint};
+pub use clock::clock_under_load;
 pub use configuration::configuration_of;
 pub use digest::{Digest, Digests, Recipe};
 pub use error::Error;

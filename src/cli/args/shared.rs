@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// In place of a clock: the one that the SMs keep under the load of the run.
+pub(crate) const AUTO: &str = "auto";
+
 /// Options that studies and the benchmark share.
 #[derive(Args, Debug)]
 pub(crate) struct TraceSetArgs {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_chip::{RunOptions, simulate};
-use warpshard_config::machine::{CoreStyle, Sm};
+use warpshard_config::machine::CoreStyle;
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_gpu::occupancy::resident_ctas;
 use warpshard_lab::error::TaskError;
@@ -23,9 +23,6 @@ use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
 const ARCH: u32 = 90;
 /// The step of the clocks of NVIDIA's GPUs, in hertz.
 const STEP: f64 = 15e6;
-/// Warps that make a product together.
-const WARPS_OF_GROUP: u64 = 4;
-
 /// The launches of a program to run.
 pub(super) struct Timing<'a> {
     pub(super) program: String,
@@ -161,7 +158,7 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
         instructions: kernel.counters.get(metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
         llc_sectors: totals.get("llc", "accesses").unwrap_or_default(),
         dram_bytes: totals.sum("dram", &["reads", "writes"]).unwrap_or_default() * burst,
-        tensor: tensor(spec, &totals),
+        tensor: metrics::tensor_percent(&totals, spec.schedulers, spec.timing[OpClass::Tensor as usize].initiation),
         warps: metrics::occupancy(&totals).map_or(0.0, |occupancy| occupancy.warps),
         shared_bytes: shared.map_or(0, u64::from),
         schedulers: named(&metrics::scheduler_cycles(&totals)),
@@ -171,14 +168,4 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
 
 fn named(counters: &[Counted]) -> Vec<(String, u64)> {
     counters.iter().map(|counted| (counted.info.name.to_owned(), counted.value)).collect()
-}
-
-/// The activity of the tensor pipe, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,
-/// other matrix instructions that of one.
-fn tensor(spec: &Sm, totals: &Totals) -> f64 {
-    let of = |name| totals.get("sm", name).unwrap_or_default();
-    let single = of("issued_tensor").saturating_sub(WARPS_OF_GROUP * of("group_products"));
-    let busy = of("group_product_cycles") as f64
-        + (single * u64::from(spec.timing[OpClass::Tensor as usize].initiation)) as f64 / f64::from(spec.schedulers);
-    100.0 * busy / of("active_cycles").max(1) as f64
 }

@@ -10,6 +10,14 @@ pub(super) const KEYS: &[Key] = &[
     key!("decision_latency", Kind::Cycles("core", 0, 1 << 20), "From a controller's decision to its effect.", |m| m.decision_latency)
         .default("0"),
     key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
+    key!(
+        "clocks.tensor_load",
+        Kind::Numbers,
+        "The clock of the SMs in MHz where 0, 20, 40 .. % of what the matrix units can do is done, for `--clock auto`; empty where it is not known.",
+        |m| m.gpu.tensor_clocks
+    )
+    .default("[]")
+    .quiet(),
     key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
     key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
     key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
