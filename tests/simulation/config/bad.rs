@@ -564,7 +564,7 @@ nocc = "1 MHz"
       --> mine.toml:6:1
        | nocc = "1 MHz"
        | ^^^^
-       = help: did you mean `clocks.noc`? known keys of [clocks]: core, noc, llc, dram
+       = help: did you mean `clocks.noc`? known keys of [clocks]: core, noc, llc, dram, tensor_load
 
     error: `clocks.core` is "fast", expected a frequency with its unit (kHz, MHz or GHz), such as "1132 MHz"
       --> mine.toml:5:8

@@ -10,6 +10,9 @@ pub(super) const KEYS: &[Key] = &[
     key!("decision_latency", Kind::Cycles("core", 0, 1 << 20), "From a controller's decision to its effect.", |m| m.decision_latency)
         .default("0"),
     key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
+    key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
+    key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
+    key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
     key!(
         "clocks.tensor_load",
         Kind::Numbers,
@@ -18,9 +21,6 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("[]")
     .quiet(),
-    key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
-    key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
-    key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
     key!(
         "gpu.compute_capability",
         Kind::Choice(Capability::WORDS),
