@@ -27,7 +27,7 @@ pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
 pub(super) use shared::AUTO;
 pub(crate) use shared::TraceSetArgs;
-use shared::key_value;
+use shared::{key_value, with_clock};
 pub(crate) use sweep::{BatchSystem, SubmitArgs, SweepArgs, SweepCommand};
 
 const EXAMPLES: &str = "\
@@ -308,13 +308,7 @@ impl RunArgs {
         Request {
             machine: self.machine.clone(),
             workload: apps.or(trace).or(program).or(model),
-            set: self
-                .clock
-                .iter()
-                .filter(|clock| *clock != AUTO)
-                .map(|clock| ("clocks.core".to_owned(), clock.clone()))
-                .chain(self.set.iter().cloned())
-                .collect(),
+            set: with_clock(self.clock.as_deref(), &self.set),
             policies: self.policy.clone(),
             kernels: self.kernels.clone(),
             only: self.only.clone(),

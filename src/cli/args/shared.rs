@@ -7,6 +7,12 @@ use clap::Args;
 /// In place of a clock: the one that the SMs keep under the load of the run.
 pub(crate) const AUTO: &str = "auto";
 
+/// The overrides of a machine with a clock before them, unless the clock follows from the load of the run.
+pub(crate) fn with_clock(clock: Option<&str>, set: &[(String, String)]) -> Vec<(String, String)> {
+    let clock = clock.filter(|clock| *clock != AUTO).map(|clock| ("clocks.core".to_owned(), clock.to_owned()));
+    clock.into_iter().chain(set.iter().cloned()).collect()
+}
+
 /// Options that studies and the benchmark share.
 #[derive(Args, Debug)]
 pub(crate) struct TraceSetArgs {
