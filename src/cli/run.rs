@@ -55,16 +55,19 @@ fn recorded_clock(request: &Request, in_ranks: bool) -> Result<String, Failure> 
     }
     let first = Request { checkpoint_every: None, resume: None, record: None, interval: None, ..request.clone() };
     let opened = Opened::new(catalogue(), &first)?;
-    if opened.machine().gpu.tensor_clocks.is_empty() {
+    let no_clocks = || {
         let message = format!(
             "--clock auto: machine {} has no clocks for loads of its matrix units\n  = help: give a frequency, or the list `clocks.tensor_load` in the machine's file",
             request.machine
         );
-        return Err(Failure::new(Exit::Config, message));
+        Failure::new(Exit::Config, message)
+    };
+    if opened.machine().gpu.tensor_clocks.is_empty() {
+        return Err(no_clocks());
     }
     let machine = opened.machine().clone();
     let finished = opened.load()?.simulate(Vec::new(), StopFlag::new(), None)?;
-    let (mhz, used) = clock_under_load(&machine, &finished.outcome).unwrap_or_default();
+    let (mhz, used) = clock_under_load(&machine, &finished.outcome).ok_or_else(no_clocks)?;
     output::warn(&format!(
         "note: at {} the matrix units are used for {used:.0} % of the time, so the SMs keep {mhz} MHz",
         machine.clocks.core

@@ -38,7 +38,7 @@ pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)
 }
 
-/// Warps of a warp group, each of which issues the instruction of its product.
+/// Warps in a warp group. Each of them issues the group's product instruction once.
 const WARPS_OF_GROUP: u64 = 4;
 
 /// The use of the matrix units in percent, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,

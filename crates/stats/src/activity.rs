@@ -154,7 +154,7 @@ pub enum WarpReason {
     ShortScoreboard,
     /// It waits for products of its warp group, or for room for one more.
     Gmma,
-    /// The pipe that it needs takes nothing.
+    /// Its pipe is busy.
     MathPipeThrottle,
     /// An instruction that waits for its register reads holds the control stage, or the latch of the pipe.
     Dispatch,

@@ -52,7 +52,7 @@ struct Doing {
 #[derive(Debug, warpshard_state::State)]
 struct Changes {
     log: Log<WarpChange>,
-    /// What is in the log of each warp.
+    /// The reason that was logged last, by warp.
     last: Box<[Option<WarpReason>; MAX_WARPS]>,
 }
 

@@ -7,7 +7,7 @@ use warpshard_stats::activity::{BesideChange, BesideEvent, CopyKind};
 use super::proto::{Event, Fact, Kind};
 use super::writer::Writer;
 
-/// The part of a warp slot in its kernel: it begins loads, it hands in products, or both.
+/// What a warp does for its kernel: it issues bulk loads (producer), matrix products (consumer), or both.
 pub(super) fn role(events: &[BesideEvent], slot: u8) -> Option<&'static str> {
     let (mut produces, mut consumes) = (false, false);
     for event in events {

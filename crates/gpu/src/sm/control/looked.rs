@@ -1,4 +1,4 @@
-//! What a sub-core knows of its warps since it looked at them last.
+//! What each warp of a sub-core waited for at the last look.
 
 use super::super::stall::StallReason;
 
@@ -12,9 +12,9 @@ pub(super) enum Standing {
     QueueFull,
     /// The pipe, or the control stage.
     PipeBusy,
-    /// A result of a memory instruction.
+    /// The result of a memory instruction.
     Memory,
-    /// Another result, or its stall count.
+    /// The result of an arithmetic instruction, or the stall count of its last instruction.
     Arithmetic,
     /// A fence, or an atomic.
     Fence,
@@ -45,8 +45,8 @@ impl Standing {
 
 /// The unfinished warps of a sub-core by what they wait for, as sets of slots.
 ///
-/// A warp stays where it is until it is touched or its time comes (`WarpControl::again_at`); only what depends on the sub-core, which other warps
-/// change, is looked at every time.
+/// A warp keeps its place until an event touches it or its time comes (`WarpControl::again_at`). Room in the sub-core is checked in every look, because
+/// other warps change it.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Looked {
     pub(super) sets: [u64; Standing::COUNT],

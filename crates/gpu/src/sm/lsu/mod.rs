@@ -155,8 +155,8 @@ pub(super) struct Lsu {
     replies: u32,
     /// Sectors that the L1 returns in a cycle to loads that waited for them.
     answers: u32,
-    /// The machine has none of what few machines have: a texture cache, contexts as traffic, barriers and bulk copies, stores that wait,
-    /// requests of the L1 for lines, a prefetcher of the L1, a limited way to the registers, several replies or answers in a cycle, hits that take longer than the tags.
+    /// The machine has none of the rare features: texture cache, context traffic, barriers and bulk copies in shared memory, store buffer, L1 line
+    /// requests, L1 prefetcher, limited return path to the registers, several replies or answers per cycle, data latency beyond the tags.
     plain: bool,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,

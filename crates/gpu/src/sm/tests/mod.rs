@@ -148,7 +148,7 @@ pub(super) struct Bench {
     pub(super) now: Cycle,
     pub(super) latency: u64,
     skip: bool,
-    /// The memory answers a read sector by sector.
+    /// Memory answers a read one sector at a time.
     by_sector: bool,
     /// Messages sent, with their cycle.
     pub(super) sent: Vec<(Cycle, Payload)>,
