@@ -12,7 +12,8 @@ python=$(command -v "${PYTHON:-python3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo build --workspace --quiet --bin warpshard --no-default-features
+# Without the rest of the workspace, whose Python package asks for the default features.
+cargo build --workspace --exclude warpshard-python --quiet --bin warpshard --no-default-features
 plain=target/debug/warpshard
 for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to slurm --parquet" "run --parquet"; do
     # shellcheck disable=SC2086

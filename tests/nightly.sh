@@ -10,7 +10,7 @@ source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
 ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation -- invariance extremes; }
-without_features() { cargo clippy --workspace --no-default-features --quiet -- -D warnings; }
+without_features() { cargo clippy --workspace --exclude warpshard-python --no-default-features --quiet -- -D warnings; }
 loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
         cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'

@@ -14,11 +14,17 @@ template <bool L1> __device__ __forceinline__ wide next(wide at) {
     return at;
 }
 
-// All threads read the first `warm` entries, then thread 0 goes its way from the first.
-template <bool L1> __device__ __forceinline__ void follow(const char *ring, wide *last, wide *clocks, word stride, word warm, int steps) {
+// All threads read the `warm` entries of the ring in its order, then thread 0 goes its way from the first.
+template <bool L1>
+__device__ __forceinline__ void follow(const char *ring, wide *last, wide *clocks, word stride, word hop, word warm, int steps) {
     wide sum = 0;
+    word entry = (wide)threadIdx.x * hop % warm, far = (wide)blockDim.x * hop % warm;
     #pragma unroll 4
-    for (word i = threadIdx.x; i < warm; i += blockDim.x) sum += next<L1>((wide)(ring + (wide)i * stride));
+    for (word i = threadIdx.x; i < warm; i += blockDim.x) {
+        sum += next<L1>((wide)(ring + (wide)entry * stride));
+        entry += far;
+        if (entry >= warm) entry -= warm;
+    }
     if (sum == NEVER) last[1] = sum;
     __syncthreads();
     if (threadIdx.x) return;
@@ -30,12 +36,12 @@ template <bool L1> __device__ __forceinline__ void follow(const char *ring, wide
     last[0] = at - (wide)ring;
 }
 
-extern "C" __global__ void through(const char *ring, wide *last, wide *clocks, word stride, word warm, int steps) {
-    follow<true>(ring, last, clocks, stride, warm, steps);
+extern "C" __global__ void through(const char *ring, wide *last, wide *clocks, word stride, word hop, word warm, int steps) {
+    follow<true>(ring, last, clocks, stride, hop, warm, steps);
 }
 
-extern "C" __global__ void past(const char *ring, wide *last, wide *clocks, word stride, word warm, int steps) {
-    follow<false>(ring, last, clocks, stride, warm, steps);
+extern "C" __global__ void past(const char *ring, wide *last, wide *clocks, word stride, word hop, word warm, int steps) {
+    follow<false>(ring, last, clocks, stride, hop, warm, steps);
 }
 
 extern __shared__ word local[];

@@ -4,12 +4,12 @@ use super::super::super::core::{MAX_WARPS, bits};
 use super::{Order, View};
 
 /// Issues from each slot.
-#[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(crate) struct Fewest([u32; MAX_WARPS]);
+#[derive(Clone, Debug, warpshard_state::State)]
+pub(crate) struct Fewest(Box<[u32]>);
 
 impl Default for Fewest {
     fn default() -> Self {
-        Self([0; MAX_WARPS])
+        Self(vec![0; MAX_WARPS].into())
     }
 }
 

@@ -20,8 +20,6 @@ pub struct Coalescing {
 pub struct Halves {
     /// Cycles (LLC clock) that data takes more to the other half; 0 where the LLC is one.
     pub latency: u64,
-    /// Lines of a slice of which the other half has copies, at most.
-    pub copies: u32,
 }
 
 /// Prefetching into an LLC slice.

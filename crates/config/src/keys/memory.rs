@@ -80,17 +80,10 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "mem.halves.latency",
         Kind::Cycles("llc", 0, 4096),
-        "Additional latency of the first read of a sector by an SM of the other half of the LLC; after that, the half has a copy. 0 for an undivided LLC.",
+        "Additional latency of the first read of a sector by an SM of the other half of the LLC; after that, the half has a copy, which takes the room of a line. 0 for an undivided LLC.",
         |m| m.mem.halves.latency
     )
     .default("0"),
-    key!(
-        "mem.halves.copies",
-        Kind::Count(16, 65536),
-        "Lines of a slice of which the other half has copies, at most.",
-        |m| m.mem.halves.copies
-    )
-    .default("1024"),
     key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
         .option("-gpgpu_dram_partition_queues, 1st"),
     key!("mem.queues.to_dram", Kind::Count(1, 16384), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)

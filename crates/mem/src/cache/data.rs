@@ -123,6 +123,25 @@ impl DataCache {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
+    /// Keeps sectors of a line, which are at hand, as if they had been fetched. The line that makes room is written back. Changes nothing where no line
+    /// can make room, or the write-back finds none.
+    pub fn keep(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: Cycle) {
+        if self.spec.allocate == Allocate::OnFill {
+            self.tags.fill_allocating(addr, set, sectors, now.0);
+            return;
+        }
+        let probe = self.tags.probe(addr, set, sectors, false);
+        if probe.lookup == Lookup::NoLine || self.room(1).is_err() {
+            return;
+        }
+        let evicted = self.tags.access(probe, addr, sectors, now.0);
+        if probe.lookup != Lookup::Hit {
+            self.tags.fill(probe.line, addr, sectors);
+        }
+        let written = self.send_evicted(evicted, 0);
+        self.use_data_port(written, now);
+    }
+
     /// Leaves sectors of a line as accesses that are not simulated would have: used last, with these bytes of each known, and modified where they
     /// were `written`. A line that makes room is not written back, which was done while they went on. Changes nothing where no line can make
     /// room.
@@ -190,6 +209,12 @@ impl DataCache {
         self.fill_port_free <= now
     }
 
+    /// Whether a read of a sector, which belongs to `set`, would hit.
+    #[inline]
+    pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        self.tags.has(addr, set, sectors)
+    }
+
     /// When the fill port can take data.
     #[inline]
     pub fn fill_port_free_at(&self) -> Cycle {
@@ -197,8 +222,8 @@ impl DataCache {
     }
 
     /// Forgets a sector, modified or not, unless its data is on its way.
-    pub fn forget(&mut self, addr: Addr, sector: SectorMask) {
-        let probe = self.tags.probe(addr, self.set_index(addr.0), sector, true);
+    pub fn forget(&mut self, addr: Addr, set: u32, sector: SectorMask) {
+        let probe = self.tags.probe(addr, set, sector, true);
         if probe.lookup == Lookup::Hit {
             self.tags.evict_sector(probe.line, sector);
         }

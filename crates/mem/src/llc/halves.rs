@@ -1,27 +1,29 @@
 //! The other half of an LLC of two halves, as it appears at a slice: what its SMs read crosses the way between the halves, once.
 //!
-//! A GPU such as the H100 keeps each line at a home in one of the halves. SMs at the other half get a sector from there the first time, and
-//! after that from a copy in a slice of their own half, until an SM of the home's half writes the line or other copies need its place. What
-//! they write themselves passes that slice, which keeps it.
+//! A GPU such as the H100 keeps each line at a home in one of the halves. SMs of the other half get a sector from there the first time, and
+//! after that from a copy in a slice of their own half, until an SM of the home's half writes the line or the copy makes room there.
+//! Both halves hold as many copies as they have lines that the other copies, since homes are spread evenly. Here a slice therefore keeps the copies of its
+//! own lines, in the place of those that it would keep of another's: lines at home and copies share its sets.
 //!
 //! In: reads and writes of a slice, when their data is there. Out: which answers cross, and these when they arrived on the other side.
-//! Invariants: answers arrive in the order in which they set out; a line that its home's half wrote since has no copies.
+//! Invariant: answers arrive in the order in which they set out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use warpshard_base::{Addr, Cycle, LINE_BYTES, SectorMask};
+use warpshard_base::{Addr, Cycle};
 use warpshard_config::machine::Halves;
 use warpshard_protocol::{MemOp, MemPacket};
 
-/// Lines of a set of copies.
-const WAYS: usize = 16;
+use crate::cache::DataCache;
 
-/// A line of which the other half has copies.
-#[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Copies {
-    line: Addr,
-    sectors: SectorMask,
+/// What tells the address of a copy from that of the line: a bit that separates the CPU cores beyond the first 128, which make no copies.
+const COPY: u64 = 1 << 55;
+
+/// The address by which a slice keeps the copy of a line.
+#[inline]
+pub(super) fn copy_of(addr: Addr) -> Addr {
+    Addr(addr.0 ^ COPY)
 }
 
 /// The other half of the LLC.
@@ -33,8 +35,6 @@ pub struct OtherHalf {
     #[state(fixed)]
     halves: Arc<[u8]>,
     own: u8,
-    /// What it has copies of: sets of lines, the one used last at the end.
-    copies: Box<[Vec<Copies>]>,
     /// Answers on the way, as numbers of requests, each with the cycle in which it arrives.
     crossing: VecDeque<(Cycle, u32)>,
 }
@@ -42,49 +42,31 @@ pub struct OtherHalf {
 impl OtherHalf {
     /// The other half for a slice of half `own`, where SMs belong to `halves`, given by SM; `None` where the LLC is one.
     pub fn new(spec: &Halves, halves: &Arc<[u8]>, own: u8) -> Option<Box<Self>> {
-        let sets = (spec.copies as usize).div_ceil(WAYS);
-        (spec.latency > 0).then(|| {
-            Box::new(Self {
-                latency: spec.latency,
-                halves: Arc::clone(halves),
-                own,
-                copies: (0..sets).map(|_| Vec::with_capacity(WAYS)).collect(),
-                crossing: VecDeque::new(),
-            })
-        })
+        (spec.latency > 0).then(|| Box::new(Self { latency: spec.latency, halves: Arc::clone(halves), own, crossing: VecDeque::new() }))
     }
 
-    /// The data of `sectors` at `addr` for request `number` is there, or was written. Returns whether the answer sets out for the other half.
-    pub(super) fn takes(&mut self, number: u32, packet: &MemPacket, addr: Addr, sectors: SectorMask, now: Cycle) -> bool {
-        let crosses = self.crosses(packet, addr, sectors);
-        if crosses {
-            self.crossing.push_back((now.after(self.latency), number));
-        }
-        crosses
+    /// Whether a packet's sender is an SM of the other half.
+    #[inline]
+    pub(super) fn sends(&self, packet: &MemPacket) -> bool {
+        self.halves.get(usize::from(packet.port.0)).is_some_and(|half| *half != self.own)
     }
 
-    /// Whether the reader is in the other half and that half has no copy yet. Records the copy that it gets.
-    fn crosses(&mut self, packet: &MemPacket, addr: Addr, sectors: SectorMask) -> bool {
-        let line = addr.line();
-        let set = (line.0 / LINE_BYTES).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let count = self.copies.len() as u64;
-        let set = &mut self.copies[(set % count) as usize];
-        let at = set.iter().position(|copies| copies.line == line);
-        let near = self.halves.get(usize::from(packet.port.0)).is_none_or(|half| *half == self.own);
-        if near || matches!(packet.op, MemOp::Atomic | MemOp::Reduction) {
-            if let (Some(at), true) = (at, packet.op != MemOp::Read) {
-                set.remove(at);
+    /// The data of sectors for request `number` is there, or was written; `packet` names the sectors, `set` is theirs. Keeps the copy that the other
+    /// half gets in `cache`, or takes out one that is old. Returns whether the answer sets out for the other half.
+    pub(super) fn takes(&mut self, number: u32, packet: &MemPacket, set: u32, cache: &mut DataCache, now: Cycle) -> bool {
+        let copy = copy_of(packet.addr);
+        match (self.sends(packet), packet.op) {
+            (true, MemOp::Read) => {
+                cache.keep(copy, set, packet.sectors, now);
+                self.crossing.push_back((now.after(self.latency), number));
+                return true;
             }
-            return false;
+            // It passes the slice of its sender's half, which keeps it.
+            (true, MemOp::Write) => cache.keep(copy, set, packet.sectors, now),
+            (false, MemOp::Write | MemOp::Atomic | MemOp::Reduction) => cache.forget(copy, set, packet.sectors),
+            (true, MemOp::Atomic | MemOp::Reduction) | (false, MemOp::Read) => {}
         }
-        let mut copies = at.map_or(Copies { line, sectors: SectorMask(0) }, |at| set.remove(at));
-        let known = copies.sectors.0 & sectors.0 == sectors.0;
-        copies.sectors.0 |= sectors.0;
-        if set.len() == WAYS {
-            set.remove(0);
-        }
-        set.push(copies);
-        !known && packet.op == MemOp::Read
+        false
     }
 
     /// Takes the next answer that arrived.
@@ -107,42 +89,85 @@ impl OtherHalf {
 
 #[cfg(test)]
 mod tests {
-    use warpshard_base::PortId;
+    use warpshard_base::{PortId, SectorMask};
+    use warpshard_config::Machine;
+    use warpshard_config::machine::{Cache, SetIndex};
 
     use super::*;
 
-    fn packet(op: MemOp, port: u16) -> MemPacket {
-        MemPacket { op, port: PortId(port), ..MemPacket::default() }
+    /// A slice of half 0 with SM 0 in its own half and SM 1 in the other, and its cache of one set of four lines.
+    struct Side(Box<OtherHalf>, DataCache);
+
+    impl Side {
+        fn new() -> Self {
+            let Some(other) = OtherHalf::new(&Halves { latency: 10 }, &[0, 1].into(), 0) else { panic!("two halves") };
+            let llc = Machine::load("h100", &[]).unwrap().machine.mem.llc;
+            let spec = Cache { sets: 1, ways: 4, index: SetIndex::Linear, ..llc };
+            Self(other, DataCache::new(&spec, 4, 0))
+        }
+
+        /// Whether the answer to an access of the first sector of a line crosses.
+        fn takes(&mut self, op: MemOp, sm: u16, line: u64) -> bool {
+            let packet = MemPacket { op, port: PortId(sm), addr: Addr(line * 128), sectors: SectorMask(1), ..MemPacket::default() };
+            self.0.takes(0, &packet, 0, &mut self.1, Cycle(line))
+        }
+
+        fn has_copy(&self, line: u64) -> bool {
+            self.1.has(copy_of(Addr(line * 128)), 0, SectorMask(1))
+        }
     }
 
     #[test]
-    fn what_the_other_half_reads_crosses_once_until_it_is_written() {
-        let halves: Arc<[u8]> = [0, 1].into();
-        let Some(mut other) = OtherHalf::new(&Halves { latency: 10, copies: 16 }, &halves, 0) else { panic!("two halves") };
-        let one = SectorMask(1);
-        assert!(!other.crosses(&packet(MemOp::Read, 0), Addr(0x80), one), "the slice's own half");
-        assert!(other.crosses(&packet(MemOp::Read, 1), Addr(0x80), one));
-        assert!(!other.crosses(&packet(MemOp::Read, 1), Addr(0x80), one), "there is a copy");
-        assert!(other.crosses(&packet(MemOp::Read, 1), Addr(0xa0), SectorMask(2)), "of another sector there is none");
-        assert!(!other.crosses(&packet(MemOp::Write, 0), Addr(0x80), one));
-        assert!(other.crosses(&packet(MemOp::Read, 1), Addr(0x80), one), "the copy is old");
-        assert!(!other.crosses(&packet(MemOp::Write, 1), Addr(0xc0), SectorMask(4)));
-        assert!(!other.crosses(&packet(MemOp::Read, 1), Addr(0xc0), SectorMask(4)), "what it wrote is there");
-        assert!(!other.crosses(&packet(MemOp::Reduction, 1), Addr(0xc0), SectorMask(4)));
-        assert!(other.crosses(&packet(MemOp::Read, 1), Addr(0xc0), SectorMask(4)), "it was changed at home");
-        for line in 2..18 {
-            assert!(other.crosses(&packet(MemOp::Read, 1), Addr(line * 128), one));
+    fn what_the_other_half_reads_crosses_and_leaves_a_copy_until_it_is_written_at_home() {
+        let mut side = Side::new();
+        assert!(!side.takes(MemOp::Read, 0, 1) && !side.has_copy(1), "its own half has the line itself");
+        assert!(side.takes(MemOp::Read, 1, 1) && side.has_copy(1));
+        assert!(!side.1.has(copy_of(Addr(0x80)), 0, SectorMask(2)), "of another sector there is none");
+        for op in [MemOp::Write, MemOp::Atomic, MemOp::Reduction] {
+            assert!(side.takes(MemOp::Read, 1, 1));
+            assert!(!side.takes(op, 0, 1) && !side.has_copy(1), "{op:?} makes the copy old");
         }
-        assert!(other.crosses(&packet(MemOp::Read, 1), Addr(0x80), one), "others took its place");
-        assert!(OtherHalf::new(&Halves::default(), &halves, 0).is_none());
+        assert!(!side.takes(MemOp::Write, 1, 2) && side.has_copy(2), "what the other half wrote is there");
+        assert!(!side.takes(MemOp::Reduction, 1, 3) && !side.has_copy(3), "a reduction takes effect at home");
+        assert!(OtherHalf::new(&Halves::default(), &[0].into(), 0).is_none());
+    }
+
+    #[test]
+    fn copies_and_lines_at_home_make_room_for_each_other() {
+        let mut side = Side::new();
+        for line in 1..=4 {
+            side.1.warm(Addr(line * 128), 0, SectorMask(1), Cycle(line));
+        }
+        for line in 5..=6 {
+            assert!(side.takes(MemOp::Read, 1, line));
+        }
+        let home = [1, 2, 3, 4].map(|line| side.1.has(Addr(line * 128), 0, SectorMask(1)));
+        assert_eq!((home, side.has_copy(5), side.has_copy(6)), ([false, false, true, true], true, true));
+        for line in 7..=9 {
+            side.1.warm(Addr(line * 128), 0, SectorMask(1), Cycle(line));
+        }
+        assert_eq!([side.has_copy(5), side.has_copy(6)], [false, true]);
+    }
+
+    #[test]
+    fn a_modified_line_that_makes_room_for_a_copy_is_written_back() {
+        let mut side = Side::new();
+        for line in 1..=4 {
+            side.1.leave(Addr(line * 128), 0, [u32::MAX, 0, 0, 0], SectorMask(1), Cycle(line));
+        }
+        assert!(side.takes(MemOp::Read, 1, 5) && side.has_copy(5));
+        let down = side.1.down().map(|down| (down.addr, down.sectors));
+        assert_eq!(down, Some((Addr(0x80), SectorMask(1))));
     }
 
     #[test]
     fn answers_arrive_in_the_order_in_which_they_set_out() {
-        let Some(mut other) = OtherHalf::new(&Halves { latency: 10, copies: 16 }, &[0].into(), 1) else { panic!("two halves") };
-        assert!(other.takes(3, &packet(MemOp::Read, 0), Addr(0), SectorMask(1), Cycle(5)));
-        assert!(other.takes(1, &packet(MemOp::Read, 0), Addr(0), SectorMask(2), Cycle(6)));
-        assert!(!other.takes(2, &packet(MemOp::Read, 0), Addr(0), SectorMask(2), Cycle(6)));
+        let mut side = Side::new();
+        let packet = |sm: u16| MemPacket { port: PortId(sm), sectors: SectorMask(1), ..MemPacket::default() };
+        assert!(side.0.takes(3, &packet(1), 0, &mut side.1, Cycle(5)));
+        assert!(side.0.takes(1, &packet(1), 0, &mut side.1, Cycle(6)));
+        assert!(!side.0.takes(2, &packet(0), 0, &mut side.1, Cycle(6)));
+        let other = &mut side.0;
         assert_eq!((other.next_at(), other.len(), other.arrived(Cycle(14))), (Cycle(15), 2, None));
         assert_eq!([other.arrived(Cycle(15)), other.arrived(Cycle(15)), other.arrived(Cycle(16))], [Some(3), None, Some(1)]);
         assert_eq!(other.next_at(), Cycle::NEVER);

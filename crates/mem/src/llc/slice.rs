@@ -13,7 +13,7 @@ use warpshard_stats::PerKernel;
 
 use super::ahead::{Ahead, Sent};
 use super::from_dram::FromDram;
-use super::halves::OtherHalf;
+use super::halves::{OtherHalf, copy_of};
 use super::pending::Pending;
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
 use crate::cache::{
@@ -307,8 +307,16 @@ impl Slice {
             && let Some(waiter) = self.cache.next_ready()
         {
             if let Waiter::Request(number) = waiter {
-                let packet = self.pending.get(number);
-                if !self.other.as_mut().is_some_and(|other| other.takes(number, packet, packet.addr, packet.sectors, now)) {
+                let Self { other, pending, cache, .. } = self;
+                let packet = pending.get(number);
+                let queued = cache.queued();
+                let mut crosses = |other: &mut Box<OtherHalf>| {
+                    let set = cache.set_index(map.within_slice(packet.addr));
+                    let crosses = other.takes(number, packet, set, cache, now);
+                    cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel }, |_| {});
+                    crosses
+                };
+                if !other.as_mut().is_some_and(&mut crosses) {
                     self.out.push(number);
                 }
             }
@@ -432,7 +440,11 @@ impl Slice {
         };
         let set = arrived.set;
         let owner = Owner { port: packet.port, kernel: packet.kernel };
-        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
+        // A copy in the other half answers where that has one.
+        let far = self.other.as_ref().is_some_and(|other| other.sends(packet));
+        let copied = far && kind == AccessKind::Read && self.cache.has(copy_of(addr), set, sectors);
+        let at = if copied { copy_of(addr) } else { addr };
+        let access = Access { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
         let queued = self.cache.queued();
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
@@ -444,7 +456,9 @@ impl Slice {
                 return false;
             }
             Answer::Now => {
-                if !self.other.as_mut().is_some_and(|other| other.takes(access.token, packet, addr, sectors, now)) {
+                let Self { other, cache, .. } = self;
+                let packet = MemPacket { addr, sectors, ..*packet };
+                if copied || !other.as_mut().is_some_and(|other| other.takes(access.token, &packet, set, cache, now)) {
                     self.out.push(access.token);
                 }
             }

@@ -238,7 +238,7 @@ impl L1 {
 
     /// The buffer of stores has no place for a part of a sector: the L1 knows the bytes no more.
     pub(super) fn forget(&mut self, addr: Addr, sector: SectorMask) {
-        self.cache.forget(addr, sector);
+        self.cache.forget(addr, self.cache.set_index(addr.0), sector);
         self.tags_changed(addr.line(), sector);
     }
 
