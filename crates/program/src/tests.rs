@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_state::{Reader, Writer};
-use warpshard_workload::{WarpStream, Workload};
+use warpshard_workload::{Command, WarpStream, Workload};
 
 use super::{Execution, Program, WorkloadOptions};
 
@@ -507,6 +507,16 @@ fn a_run_of_a_kernel_that_reads_a_clock_says_what_depends_on_it() {
         let note = of(code);
         assert!(note.contains(what) && note.contains("a GPU may execute other instructions"), "{code:?}: {note}");
     }
+}
+
+#[test]
+fn what_the_setup_wrote_is_copied_to_the_device_after_what_the_host_filled() {
+    let copies = |name: &str| -> Vec<u64> {
+        let commands = load(name, 90, &[]).workload().unwrap().commands;
+        commands.iter().filter_map(|command| if let Command::CopyToDevice { bytes, .. } = command { Some(*bytes) } else { None }).collect()
+    };
+    assert_eq!(copies("rodinia/bfs"), [4096, 1, 8 * 4096, 40 * 4096, 4096, 4096, 4 * 4096]);
+    assert_eq!(copies("transpose").len(), 1, "nobody wrote the result");
 }
 
 #[test]

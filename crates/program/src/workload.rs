@@ -8,11 +8,11 @@ use warpshard_workload::{Command, Kernel, KernelInfo, Workload};
 use super::error::ProgramError;
 use super::exec::{self, LOCAL_WINDOW, SHARED_WINDOW};
 use super::isa::Inst;
-use super::memory::Memory;
+use super::memory::{Allocation, Memory};
 use super::run::Runner;
 use super::schema::Contents;
 use super::stage::{Source, Stage};
-use super::{Launch, Program, WorkloadOptions, values};
+use super::{Buffer, Launch, Program, WorkloadOptions, values};
 
 /// The description of a launch, in the form that recorded traces use.
 fn info(launch: &Launch, number: usize) -> KernelInfo {
@@ -37,12 +37,15 @@ fn info(launch: &Launch, number: usize) -> KernelInfo {
 
 /// The copies and launches of a program.
 fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
-    let mut commands = Vec::new();
-    for (buffer, allocation) in program.buffers.iter().zip(memory.allocations()) {
-        if !matches!(buffer.contents, Contents::None) {
-            commands.push(Command::CopyToDevice { addr: Addr(allocation.start), bytes: allocation.bytes.len() as u64 });
-        }
-    }
+    let buffers = || program.buffers.iter().zip(memory.allocations());
+    let copied = buffers().filter(|(buffer, _)| !matches!(buffer.contents, Contents::None));
+    // What the setup wrote lies in the LLC, too: memory that nobody wrote has zeros only.
+    let written = |(buffer, at): &(&Buffer, &Allocation)| {
+        !program.setup.is_empty() && matches!(buffer.contents, Contents::None) && at.bytes.iter().any(|byte| *byte != 0)
+    };
+    let set_up = buffers().filter(written);
+    let copy = |(_, at): (_, &Allocation)| Command::CopyToDevice { addr: Addr(at.start), bytes: at.bytes.len() as u64 };
+    let mut commands: Vec<_> = copied.chain(set_up).map(copy).collect();
     let mut steps = program.host.iter().peekable();
     for number in 0..program.launches.len() {
         while let Some((_, step)) = steps.next_if(|(before, _)| *before <= number) {
