@@ -14,7 +14,8 @@ mod time;
 
 pub use addr::{Addr, LINE_BYTES, MAX_APPLICATIONS, SECTOR_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask, address_space};
 pub use id::{
-    AppId, CpuId, CtaIndex, GpuId, KernelIndex, LinkId, MOST_KERNELS, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot,
+    AppId, CpuId, CtaIndex, GpuId, KernelIndex, LinkId, MOST_KERNELS, PackedKernel, PartitionId, PortId, SliceId, SmId, StreamId, UnitId,
+    WarpSlot,
 };
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;

@@ -48,7 +48,7 @@ fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
         while let Some((_, step)) = steps.next_if(|(before, _)| *before <= number) {
             commands.extend(step.copies().map(|(start, bytes)| Command::CopyToDevice { addr: Addr(start), bytes }));
         }
-        commands.push(Command::Launch(KernelIndex(number as u16)));
+        commands.push(Command::Launch(KernelIndex(number as u32)));
     }
     commands
 }

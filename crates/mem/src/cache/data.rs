@@ -410,18 +410,20 @@ impl DataCache {
 
     /// Writes back what had to make room, where modified lines are; returns its sectors.
     #[inline]
-    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> u32 {
+    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, access: &Access) -> u32 {
         match evicted {
-            Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, token),
+            Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, access),
             _ => 0,
         }
     }
 
-    fn write_back(&mut self, evicted: &Evicted, token: u32) -> u32 {
+    fn write_back(&mut self, evicted: &Evicted, access: &Access) -> u32 {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        self.miss_queue.append(Down { addr: evicted.addr, token, bytes, sectors: evicted.sectors, kind: DownKind::WriteBack });
-        evicted.sectors.count()
+        let Evicted { addr, sectors, .. } = *evicted;
+        let kernel = access.owner.kernel.into();
+        self.miss_queue.append(Down { addr, token: access.token, bytes, sectors, kernel, kind: DownKind::WriteBack });
+        sectors.count()
     }
 
     /// Whether the MSHRs take a request for data whose fetch `found` is outstanding, or none.
@@ -456,10 +458,11 @@ impl DataCache {
                 }
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
                 let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
-                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kind: DownKind::Fetch { entry } });
+                let kernel = access.owner.kernel.into();
+                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kernel, kind: DownKind::Fetch { entry } });
             }
         }
-        Ok(self.send_evicted(evicted, token))
+        Ok(self.send_evicted(evicted, access))
     }
 }
 

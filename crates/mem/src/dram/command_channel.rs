@@ -155,10 +155,10 @@ impl CommandChannel {
                     bank,
                     row,
                     column,
-                    write: !request.kind.is_read(),
+                    write: !request.is_read(),
                     token,
                     port: request.port,
-                    kernel: request.kernel,
+                    kernel: request.kernel(),
                 });
             }
         }
@@ -204,7 +204,7 @@ impl CommandChannel {
             }
             let request = *request;
             self.free.push(token);
-            match request.kind {
+            match request.kind() {
                 RequestKind::WriteBack { .. } => self.written.push_back(request),
                 RequestKind::Read { .. } => {
                     self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));

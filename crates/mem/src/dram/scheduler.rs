@@ -170,8 +170,9 @@ impl Scheduler {
     #[inline(never)]
     fn add_seen(&mut self, now: Cycle, request: &Request, number: Number) {
         let Some(seeing) = &mut self.seeing else { return };
-        let Request { row, bank, port, kernel, kind, .. } = *request;
-        seeing.arrive(Waiting { arrived: now, bank, row, write: !kind.is_read(), port, kernel, ..Waiting::default() }, number);
+        let Request { row, bank, port, .. } = *request;
+        let (write, kernel) = (!request.is_read(), request.kernel());
+        seeing.arrive(Waiting { arrived: now, bank, row, write, port, kernel, ..Waiting::default() }, number);
         self.waiting = seeing.banks;
         self.pending += 1;
     }

@@ -41,7 +41,8 @@ fn hbm2() -> Dram {
 }
 
 fn request(kind: RequestKind, bank: u8, row: u32) -> Request {
-    Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, sectors: SectorMask(1), kind, ..Request::default() }
+    let request = Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, sectors: SectorMask(1), ..Request::default() };
+    request.with_kind(kind)
 }
 
 fn read(bank: u8, row: u32, number: u32) -> Request {
@@ -79,7 +80,7 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
             done.push((now, number(finished.kind)));
         }
         if let Some(returned) = channel.returned() {
-            done.push((now, number(returned.kind)));
+            done.push((now, number(returned.kind())));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
             channel.push(Cycle(now), &requests[next].1);
@@ -162,7 +163,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     let mut got = Vec::new();
     for _ in 0..200 {
         if let Some(returned) = channel.returned() {
-            got.push(number(returned.kind));
+            got.push(number(returned.kind()));
             channel.drop_returned();
         }
         channel.cycle(Cycle(now));
@@ -230,7 +231,7 @@ struct Countdown {
 
 impl Countdown {
     fn cycle(&mut self, now: u64) -> Option<u32> {
-        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind));
+        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind()));
         for i in 0..16 {
             let b = (i + self.first) % 16;
             if self.serving[b].is_some() || !self.waiting.iter().any(|r| usize::from(r.bank) == b) {
@@ -250,7 +251,7 @@ impl Countdown {
         for i in 0..16 {
             let b = (i + self.first) % 16;
             let Some(r) = self.serving[b] else { continue };
-            let write = !r.kind.is_read();
+            let write = !r.is_read();
             let own = if write { self.rcdwr[b] + self.rtw } else { self.rcd[b] + self.wtr };
             if self.ccd + self.ccdl[b % 4] + own > 0 || !self.open[b] || self.row[b] != r.row {
                 continue;

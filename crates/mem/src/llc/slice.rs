@@ -181,7 +181,7 @@ impl Slice {
     // Called from one place, for every request.
     #[inline(always)]
     pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &Sets) -> usize {
-        debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
+        debug_assert!(packet.sectors().0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         let set = sets.of(packet.addr);
         let before = self.arrivals.len();
         self.arrivals.append_with(|| Arrived { packet: *packet, at: at.0 as u32, set });
@@ -308,7 +308,7 @@ impl Slice {
         {
             if let Waiter::Request(number) = waiter {
                 let packet = self.pending.get(number);
-                if !self.other.as_mut().is_some_and(|other| other.takes(number, packet, packet.addr, packet.sectors, now)) {
+                if !self.other.as_mut().is_some_and(|other| other.takes(number, packet, packet.addr, packet.sectors(), now)) {
                     self.out.push(number);
                 }
             }
@@ -424,14 +424,14 @@ impl Slice {
         }
         let Some(arrived) = self.arrivals.front() else { return false };
         let packet = &arrived.packet;
-        let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors, SectorMask(0)) };
+        let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors(), SectorMask(0)) };
         let kind = match packet.op {
             MemOp::Read => AccessKind::Read,
             MemOp::Write => AccessKind::Write,
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let owner = Owner { port: packet.port, kernel: packet.kernel };
+        let owner = Owner { port: packet.port, kernel: packet.kernel() };
         let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
         let queued = self.cache.queued();
         let Outcome { status, answer } = self.cache.access(&access, now);
@@ -453,7 +453,7 @@ impl Slice {
         // Fetched and written sectors of the requests that it sent down.
         let mut sent = [0; 2];
         self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
-        if let Some(counters) = self.kernels.get_mut(packet.kernel.index()) {
+        if let Some(counters) = self.kernels.get_mut(packet.kernel().index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
@@ -486,7 +486,7 @@ impl Slice {
         }
         if let Some(arrived) = self.arrivals.front_mut() {
             arrived.packet.addr = arrived.packet.addr.line();
-            arrived.packet.sectors = rest;
+            arrived.packet.part = arrived.packet.part.with(rest);
         }
         false
     }
@@ -506,8 +506,8 @@ fn found(status: Status) -> usize {
 /// The address of the lowest of a packet's sectors, that sector, and those that remain.
 #[inline]
 fn first_sector(packet: &MemPacket) -> (Addr, SectorMask, SectorMask) {
-    let rest = packet.sectors.0 & (packet.sectors.0 - 1);
-    let index = packet.sectors.0.trailing_zeros();
+    let sectors = packet.sectors().0;
+    let (rest, index) = (sectors & (sectors - 1), sectors.trailing_zeros());
     let addr = Addr(packet.addr.line().0 + u64::from(index) * SECTOR_BYTES);
     (addr, SectorMask(1 << index), SectorMask(rest))
 }

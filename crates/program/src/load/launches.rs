@@ -115,7 +115,7 @@ impl Loader<'_> {
         }
         if let Some(event) = &row.record {
             self.events.retain(|(name, _)| name != event);
-            self.events.push((event.clone(), KernelIndex(number as u16)));
+            self.events.push((event.clone(), KernelIndex(number as u32)));
         }
         Ok(())
     }

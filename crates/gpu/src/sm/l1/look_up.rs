@@ -53,9 +53,10 @@ impl L1 {
         let Some(first) = self.pipes[bank].front() else { unreachable!("an empty pipe has nothing to look up") };
         let (addr, sectors, write, set) = (first.addr, first.sectors, first.write, u32::from(first.set));
         let kind = if write { AccessKind::Write } else { AccessKind::Read };
-        let owner = Owner { port: self.port, kernel: first.kernel };
+        let kernel = first.kernel.into();
+        let owner = Owner { port: self.port, kernel };
         let lookup = Lookup { addr, set, sectors, bytes: first.bytes, kind, local: first.local, token: first.name, owner };
-        let (name, kernel) = (first.name, first.kernel);
+        let name = first.name;
         let before = watched.then(|| {
             self.cache.note(&lookup, now);
             self.probe(addr, sectors, write)

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn write(addr: u64, bytes: u32, token: u32) -> Down {
-        Down { addr: Addr(addr), sectors: SectorMask(1), bytes, token, kind: DownKind::Write }
+        Down { addr: Addr(addr), sectors: SectorMask(1), bytes, token, kernel: Default::default(), kind: DownKind::Write }
     }
 
     #[test]
