@@ -43,32 +43,6 @@ id!(
 /// Most kernel launches of a run. A packet of 24 bytes has 20 bits for the kernel, and one value means "no kernel".
 pub const MOST_KERNELS: usize = (1 << 20) - 1;
 
-/// A kernel launch in three bytes, for requests that are kept by the thousand; enough for [`MOST_KERNELS`] and "no kernel".
-#[derive(Clone, Copy, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct PackedKernel([u8; 3]);
-
-impl From<KernelIndex> for PackedKernel {
-    #[inline]
-    fn from(kernel: KernelIndex) -> Self {
-        debug_assert!(kernel.index() <= MOST_KERNELS, "{kernel}");
-        let [low, middle, high, _] = kernel.0.to_le_bytes();
-        Self([low, middle, high])
-    }
-}
-
-impl From<PackedKernel> for KernelIndex {
-    #[inline]
-    fn from(PackedKernel([low, middle, high]): PackedKernel) -> Self {
-        Self(u32::from_le_bytes([low, middle, high, 0]))
-    }
-}
-
-impl std::fmt::Debug for PackedKernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        KernelIndex::from(*self).fmt(f)
-    }
-}
-
 id!(
     /// A CTA of a kernel, in launch order (the order of the trace).
     CtaIndex(u32), "cta {}");
@@ -90,15 +64,3 @@ id!(
 id!(
     /// A hardware warp slot of an SM.
     WarpSlot(u8), "warp {}");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn three_bytes_hold_every_kernel() {
-        for kernel in [0, 1, 255, 256, 65_535, 65_536, MOST_KERNELS as u32].map(KernelIndex) {
-            assert_eq!(KernelIndex::from(PackedKernel::from(kernel)), kernel);
-        }
-    }
-}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, CpuId, Cycle, LinkId, PortId, SectorMask, SliceId};
-use warpshard_protocol::{AddressMap, Credit, CreditReceiver, CreditSender, KernelSectors, MemOp, MemPacket, NO_KERNEL, Outbox, Payload};
+use warpshard_protocol::{AddressMap, Credit, CreditReceiver, CreditSender, MemOp, MemPacket, NO_KERNEL, Outbox, PacketPart, Payload};
 
 /// Address bits of a core's own space.
 const SPACE_BITS: u32 = 48;
@@ -116,7 +116,7 @@ impl Net {
             bytes: u32::MAX,
             port: self.ports.port,
             slice: self.ports.map.as_ref().map_or(SliceId(0), |map| map.slice_of(placed)),
-            part: KernelSectors::new(NO_KERNEL, sectors),
+            part: PacketPart::new(NO_KERNEL, sectors),
             op,
         };
         out.send(self.ports.to_request_net, now, Payload::Mem(packet));

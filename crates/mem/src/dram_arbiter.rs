@@ -127,7 +127,7 @@ impl DramArbiter {
     pub(super) fn dram_cycle<C: Clocked>(&mut self, slices: &mut Slices, channel: &mut C, edge: Cycle) {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is worked through late", slices.id);
         if let Some(request) = channel.returned() {
-            let &Request { addr, sectors, slice: number, .. } = request;
+            let (addr, sectors, number) = (request.addr, request.sectors(), request.slice);
             let side = &mut slices.ports[usize::from(number)];
             if !side.slice.from_dram_full() {
                 side.slice.push_from_dram(match request.kind() {
@@ -187,16 +187,14 @@ impl DramArbiter {
             DownKind::Write => RequestKind::Write { number: down.token },
             DownKind::WriteBack => RequestKind::WriteBack { number: down.token },
         };
-        let owner = down.owner();
         let request = Request {
-            port: owner.port,
-            kernel: owner.kernel.into(),
+            port: down.owner().port,
             addr: down.addr,
             row,
             since: edge.0 as u32,
             bank: bank as u8,
             slice: i as u8,
-            sectors: down.sectors,
+            part: down.part,
             ..Request::default()
         };
         self.places.take(i);

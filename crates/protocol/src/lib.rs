@@ -6,17 +6,17 @@
 
 mod credit;
 mod home;
-mod kernel_sectors;
 mod local;
 mod map;
+mod part;
 mod path;
 mod progress;
 
 pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use home::{HomeRule, Homes};
-pub use kernel_sectors::KernelSectors;
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
+pub use part::PacketPart;
 pub use path::{COPY_PORT, OWN_PAGE, PAGE_PORT, Path, SIGNAL_PORT};
 pub use progress::{CtaGone, CtaProgress, EndedCtas, SmProgress};
 
@@ -101,7 +101,7 @@ pub struct MemPacket {
     /// The slice that owns the address, by the [`AddressMap`].
     pub slice: SliceId,
     /// The kernel that it belongs to, and the sectors of the line that it is about.
-    pub part: KernelSectors,
+    pub part: PacketPart,
     /// The operation.
     pub op: MemOp,
 }

@@ -1,6 +1,6 @@
 //! A data cache: tags, MSHRs, miss queue and data ports, the path of a read, and that of data which comes.
 
-use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelSectors, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
 use warpshard_config::machine::{Allocate, Cache, WriteMiss};
 use warpshard_seam::{self as seam, CacheSite, Identity, Level, Own};
 
@@ -421,8 +421,8 @@ impl DataCache {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
         let Evicted { addr, sectors, .. } = *evicted;
-        let kernel = access.owner.kernel.into();
-        self.miss_queue.append(Down { addr, token: access.token, bytes, sectors, kernel, kind: DownKind::WriteBack });
+        let part = KernelSectors::new(access.owner.kernel, sectors);
+        self.miss_queue.append(Down { addr, token: access.token, bytes, part, kind: DownKind::WriteBack });
         sectors.count()
     }
 
@@ -458,8 +458,8 @@ impl DataCache {
                 }
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
                 let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
-                let kernel = access.owner.kernel.into();
-                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kernel, kind: DownKind::Fetch { entry } });
+                let part = KernelSectors::new(access.owner.kernel, sectors);
+                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, part, kind: DownKind::Fetch { entry } });
             }
         }
         Ok(self.send_evicted(evicted, access))

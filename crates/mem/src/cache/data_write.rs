@@ -1,6 +1,6 @@
 //! The path of a write through a data cache, by the rows of the table of the write policies.
 
-use warpshard_base::Cycle;
+use warpshard_base::{Cycle, KernelSectors};
 
 use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
 use super::down::{Down, DownKind, segment};
@@ -111,6 +111,6 @@ impl DataCache {
 
     fn send_write(&mut self, access: &Access) {
         let Access { addr, token, bytes, sectors, owner, .. } = *access;
-        self.miss_queue.append(Down { addr, token, bytes, sectors, kernel: owner.kernel.into(), kind: DownKind::Write });
+        self.miss_queue.append(Down { addr, token, bytes, part: KernelSectors::new(owner.kernel, sectors), kind: DownKind::Write });
     }
 }

@@ -1,6 +1,6 @@
 //! What a cache sends to the next level.
 
-use warpshard_base::{Addr, KernelIndex, PackedKernel, PortId, SectorMask};
+use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
 use super::Owner;
 
@@ -30,10 +30,8 @@ pub struct Down {
     /// Bytes written in the one sector meant; all ones otherwise. Of a fetch for a read: the read's signature, as in
     /// [`Access::bytes`](super::Access::bytes). An LLC slice, below which nobody asks for either, keeps the requester's port here.
     pub bytes: u32,
-    /// The sectors meant.
-    pub sectors: SectorMask,
-    /// The kernel of the request that caused it.
-    pub kernel: PackedKernel,
+    /// The sectors meant, and the kernel of the request that caused it.
+    pub part: KernelSectors,
     /// What is to be done.
     pub kind: DownKind,
 }
@@ -44,17 +42,23 @@ impl Down {
     /// The kernel of the request that caused it.
     #[inline]
     pub fn kernel(&self) -> KernelIndex {
-        self.kernel.into()
+        self.part.kernel()
     }
 
-    /// Notes whose it is, the port in place of the bytes.
+    /// The sectors meant.
+    #[inline]
+    pub fn sectors(&self) -> SectorMask {
+        self.part.sectors()
+    }
+
+    /// Notes whose it is, which is of the same kernel: the port in place of the bytes.
     #[inline]
     pub(crate) fn set_owner(&mut self, owner: Owner) {
+        debug_assert!(self.kernel() == owner.kernel, "{self:?} is of {owner:?}");
         self.bytes = u32::from(owner.port.0);
-        self.kernel = owner.kernel.into();
     }
 
-    /// What [`Down::set_owner`] noted.
+    /// Whose it is, once [`Down::set_owner`] noted that.
     #[inline]
     pub(crate) fn owner(&self) -> Owner {
         Owner { port: PortId(self.bytes as u16), kernel: self.kernel() }

@@ -144,7 +144,7 @@ impl CommandChannel {
         debug_assert!(self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
         let Some(token) = self.free.pop() else { panic!("the channel has no name for a request for {}", request.addr) };
         let line = self.map.within_partition(request.addr.line());
-        let sectors = if request.sectors.0 == 0 { 1 << request.addr.sector_index() } else { request.sectors.0 };
+        let sectors = if request.sectors().0 == 0 { 1 << request.addr.sector_index() } else { request.sectors().0 };
         let burst = self.burst_bytes.min(LINE_BYTES);
         let width = (burst / SECTOR_BYTES).max(1);
         let touched = (1u8 << width) - 1;

@@ -1,6 +1,6 @@
 //! What a channel is asked for, and what it says of its work.
 
-use warpshard_base::{Addr, KernelIndex, PackedKernel, PortId, SectorMask};
+use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
 /// What a request wants, and what of its slice hears of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -45,15 +45,13 @@ pub struct Request {
     pub since: u32,
     /// The port of the requester; of a write-back that of the request which its line made room for.
     pub port: PortId,
-    /// The kernel of the requester, as above.
-    pub kernel: PackedKernel,
     pub(crate) op: Op,
     /// The bank.
     pub bank: u8,
     /// Which slice of the partition asked.
     pub slice: u8,
-    /// The sectors meant; their number decides how many bursts are moved.
-    pub sectors: SectorMask,
+    /// The sectors meant, whose number decides how many bursts are moved; and the kernel of the requester, as above.
+    pub part: KernelSectors,
     /// Bursts not yet commanded; the channel fills it in.
     pub bursts: u8,
 }
@@ -101,7 +99,13 @@ impl Request {
     /// The kernel of the requester.
     #[inline]
     pub fn kernel(&self) -> KernelIndex {
-        self.kernel.into()
+        self.part.kernel()
+    }
+
+    /// The sectors meant.
+    #[inline]
+    pub fn sectors(&self) -> SectorMask {
+        self.part.sectors()
     }
 
     /// Whose it is.

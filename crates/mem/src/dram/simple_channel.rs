@@ -157,7 +157,7 @@ impl SimpleChannel {
     #[inline]
     pub fn push(&mut self, now: Cycle, request: &Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
-        let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
+        let bursts = self.bursts[request.sectors().count() as usize % self.bursts.len()];
         self.scheduler.add(now, request, bursts);
     }
 

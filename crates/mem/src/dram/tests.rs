@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use warpshard_base::{Addr, Cycle, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelIndex, KernelSectors, SectorMask};
 use warpshard_config::machine::{Dram, DramScheduler, DramTiming};
 use warpshard_stats::Counters;
 
@@ -40,8 +40,12 @@ fn hbm2() -> Dram {
     }
 }
 
+fn one(sectors: u8) -> KernelSectors {
+    KernelSectors::new(KernelIndex(0), SectorMask(sectors))
+}
+
 fn request(kind: RequestKind, bank: u8, row: u32) -> Request {
-    let request = Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, sectors: SectorMask(1), ..Request::default() };
+    let request = Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, part: one(0b1), ..Request::default() };
     request.with_kind(kind)
 }
 
@@ -196,7 +200,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
 #[test]
 fn requests_of_several_sectors_move_several_bursts() {
     let mut channel = SimpleChannel::new(&hbm2());
-    let wide = Request { sectors: SectorMask(0b1011), ..write(0, 0, 9) };
+    let wide = Request { part: one(0b1011), ..write(0, 0, 9) };
     let done = play(&mut channel, &[(0, wide)], 100, true);
     assert_eq!(channel.counters().writes, 3);
     assert_eq!(done, [(1 + 9 + 2 + 2 * 2, 9)], "three bursts of one bank group");

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::Coalescing;
-use warpshard_protocol::{KernelSectors, MemOp, MemPacket};
+use warpshard_protocol::{MemOp, MemPacket, PacketPart};
 use warpshard_stats::counters;
 
 counters! {
@@ -177,7 +177,7 @@ impl Coalescer {
                 // The address of a packet of one sector is the sector's.
                 let addr = if sectors.count() == 1 { line.0 + u64::from(sectors.0.trailing_zeros()) * SECTOR_BYTES } else { line.0 };
                 let Reader { token, port, kernel, .. } = *reader;
-                let part = KernelSectors::new(kernel, sectors);
+                let part = PacketPart::new(kernel, sectors);
                 self.copies.push_back(MemPacket { addr: Addr(addr), token, port, part, ..*packet });
             }
         }
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     fn read(port: u16, token: u32, addr: u64, sectors: u8) -> MemPacket {
-        let part = KernelSectors::new(KernelIndex(0), SectorMask(sectors));
+        let part = PacketPart::new(KernelIndex(0), SectorMask(sectors));
         MemPacket { addr: Addr(addr), token, port: PortId(port), part, op: MemOp::Read, ..MemPacket::default() }
     }
 

@@ -323,11 +323,11 @@ impl Slice {
             self.to_dram.push(down);
             match down.kind {
                 DownKind::Fetch { .. } => self.counters.fetches += 1,
-                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
+                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors().count()),
                 DownKind::Write => {}
             }
             if let Some(counters) = self.applications.get_mut(down.addr.application()) {
-                let sectors = u64::from(down.sectors.count());
+                let sectors = u64::from(down.sectors().count());
                 match down.kind {
                     DownKind::Fetch { .. } => counters.dram_reads += sectors,
                     DownKind::WriteBack | DownKind::Write => counters.dram_writes += sectors,
@@ -452,7 +452,7 @@ impl Slice {
         }
         // Fetched and written sectors of the requests that it sent down.
         let mut sent = [0; 2];
-        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
+        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
         if let Some(counters) = self.kernels.get_mut(packet.kernel().index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);

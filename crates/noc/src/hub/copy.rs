@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, KernelIndex, LINE_BYTES, SECTOR_BYTES, SectorMask};
-use warpshard_protocol::{COPY_PORT, KernelSectors, MemOp, MemPacket};
+use warpshard_protocol::{COPY_PORT, MemOp, MemPacket, PacketPart};
 
 /// A copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -140,7 +140,7 @@ fn packet(addr: Addr, bytes: u64, op: MemOp, kernel: KernelIndex) -> MemPacket {
     } else {
         (addr.line(), u32::MAX)
     };
-    MemPacket { addr, bytes: mask, port: COPY_PORT, part: KernelSectors::new(kernel, sectors), op, ..MemPacket::default() }
+    MemPacket { addr, bytes: mask, port: COPY_PORT, part: PacketPart::new(kernel, sectors), op, ..MemPacket::default() }
 }
 
 #[cfg(test)]

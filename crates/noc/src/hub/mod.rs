@@ -33,7 +33,7 @@ use std::sync::Arc;
 use warpshard_base::{Addr, Cycle, GpuId, KernelIndex, LinkId, PortId, SectorMask};
 use warpshard_engine::Unit;
 use warpshard_protocol::{
-    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, KernelSectors, MemOp, MemPacket, Outbox, PAGE_PORT, Path, Payload,
+    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, Outbox, PAGE_PORT, PacketPart, Path, Payload,
     SIGNAL_PORT, Signal,
 };
 use warpshard_stats::CounterVisitor;
@@ -394,7 +394,7 @@ impl Hub {
 
 /// A packet without data.
 fn control(port: PortId, addr: Addr, token: u32, path: Path, kernel: KernelIndex) -> MemPacket {
-    let part = KernelSectors::new(kernel, SectorMask(0));
+    let part = PacketPart::new(kernel, SectorMask(0));
     MemPacket { addr, token, bytes: 0, port, slice: path.encode(), part, op: MemOp::Write }
 }
 

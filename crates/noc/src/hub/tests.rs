@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, SliceId, Tick, UnitId};
 use warpshard_engine::Route;
-use warpshard_protocol::{HomeRule, KernelSectors, OWN_PAGE, PartitionHash};
+use warpshard_protocol::{HomeRule, OWN_PAGE, PacketPart, PartitionHash};
 
 use super::*;
 
@@ -115,7 +115,7 @@ fn read(addr: u64, token: u32) -> MemPacket {
         token,
         bytes: u32::MAX,
         port: PortId(1),
-        part: KernelSectors::new(KernelIndex(0), SectorMask::ALL),
+        part: PacketPart::new(KernelIndex(0), SectorMask::ALL),
         ..MemPacket::default()
     }
 }

@@ -1,6 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use warpshard_base::Addr;
+use warpshard_base::{Addr, SectorMask};
 use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
@@ -37,9 +37,9 @@ impl Lsu {
     fn join_line(&mut self, down: &mut Down, observers: &mut Observers) {
         let Some(l1) = &mut self.l1 else { return };
         let line = down.addr.line();
-        while let Some(&Down { kind: DownKind::Fetch { entry }, sectors, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
+        while let Some(&Down { kind: DownKind::Fetch { entry }, part, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
             down.addr = line;
-            down.sectors.0 |= sectors.0;
+            down.part = down.part.with(SectorMask(down.sectors().0 | part.sectors().0));
             if observers.watch_lines() {
                 observers.line_requested(entry, warp_of(Requester::decode(token), &self.loads));
             }
@@ -66,7 +66,7 @@ impl Lsu {
         }
         let requester = Requester::decode(down.token);
         if FULL && let (DownKind::Write, Requester::Store { warp, generation }) = (down.kind, requester) {
-            core.stores_leave(usize::from(warp), generation, down.sectors.count());
+            core.stores_leave(usize::from(warp), generation, down.sectors().count());
             if self.stores.is_some() {
                 return self.let_store_wait(down, core, out);
             }
@@ -79,7 +79,7 @@ impl Lsu {
         if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
             observers.line_requested(entry, warp_of(requester, &self.loads));
         }
-        self.send(down.addr, down.sectors, down.bytes, op, token, down.kernel(), core, out);
+        self.send(down.addr, down.sectors(), down.bytes, op, token, down.kernel(), core, out);
         None
     }
 
@@ -87,7 +87,7 @@ impl Lsu {
     #[inline(never)]
     fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) -> Option<Addr> {
         let stores = self.stores.as_mut()?;
-        let fate = if down.sectors.count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
+        let fate = if down.sectors().count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
         if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation }) = (fate, Requester::decode(down.token)) {
             core.stores_done(usize::from(warp), generation, 1);
         }
@@ -107,7 +107,7 @@ impl Lsu {
         {
             let free = stores.is_free();
             if let (true, Some(l1)) = (driven_out, &mut self.l1) {
-                l1.forget(down.addr, down.sectors);
+                l1.forget(down.addr, down.sectors());
             }
             self.send_store(down, core, out);
             return free;
@@ -119,7 +119,7 @@ impl Lsu {
     #[inline(never)]
     fn send_store(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
         let token = Token::of_write(Requester::decode(down.token));
-        self.send(down.addr, down.sectors, down.bytes, MemOp::Write, token, down.kernel(), core, out);
+        self.send(down.addr, down.sectors(), down.bytes, MemOp::Write, token, down.kernel(), core, out);
     }
 
     /// Looks up the access at the end of the pipe of each bank, except where the L1 is known to refuse it. Returns the refused accesses by cause.

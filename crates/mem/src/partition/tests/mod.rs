@@ -13,7 +13,7 @@ use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId,
 use warpshard_config::dram::{BankHash, DramControl, DramPage, DramRefresh, OwnTiming, RefreshWhen};
 use warpshard_config::machine::*;
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{AddressMap, Credit, KernelSectors, MemOp, MemPacket, Outbox, Payload};
+use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 use warpshard_stats::Latencies;
 
 use crate::dram::DramCounters;
@@ -47,7 +47,7 @@ fn outbox() -> Outbox {
 fn packet(map: &AddressMap, addr: u64, op: MemOp, sectors: u8, bytes: u32, token: u32) -> MemPacket {
     let addr = Addr(addr);
     let port = PortId((token % 7) as u16);
-    let part = KernelSectors::new(KernelIndex(0), SectorMask(sectors));
+    let part = PacketPart::new(KernelIndex(0), SectorMask(sectors));
     MemPacket { addr, token, bytes, port, slice: map.slice_of(addr), part, op }
 }
 
@@ -114,7 +114,7 @@ fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
     let map = machine.mem.map.clone();
     let owned = |packet: MemPacket, port, kernel| MemPacket {
         port: PortId(port),
-        part: KernelSectors::new(KernelIndex(kernel), packet.sectors()),
+        part: PacketPart::new(KernelIndex(kernel), packet.sectors()),
         ..packet
     };
     let second = (1..).map(|line| line * 128).find(|addr| map.slice_of(Addr(*addr)) == map.slice_of(Addr(0))).unwrap();
