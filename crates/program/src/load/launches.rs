@@ -216,7 +216,7 @@ impl Loader<'_> {
             u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
         let one = Dim3 { x: 1, y: 1, z: 1 };
         Ok(Launch {
-            repeatable: Arc::from([]),
+            repeatable: Arc::default(),
             stream: StreamId(stream),
             after: Vec::new(),
             gpu: None,
@@ -456,7 +456,7 @@ pub(in super::super) fn bind(
             && one.banks == banks
     };
     if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
-        return Ok(Launch { repeatable: Arc::from([]), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
+        return Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
     }
     if let Some(other) = known {
         banks.share(&other.banks);
@@ -476,7 +476,7 @@ pub(in super::super) fn bind(
         cooperative,
         polls,
     });
-    Ok(Launch { repeatable: Arc::from([]), stream, after: Vec::new(), gpu: None, copy: None, kernel })
+    Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, kernel })
 }
 
 /// What all launches of a kernel have in common; `banks` are those of any launch.
