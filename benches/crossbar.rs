@@ -11,7 +11,7 @@ use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng
 use warpshard::config::machine::{Arbiter, Crossbar, Noc, Topology, VcCrossbar};
 use warpshard::engine::{Route, Unit};
 use warpshard::noc::{Direction, Fifo, Subnet, SubnetPorts};
-use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 const SMS: u64 = 80;
 const SLICES: u64 = 64;
@@ -30,8 +30,8 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
         let goal = rng.below(outputs);
         let (port, slice) = if direction == Direction::Request { (input, goal) } else { (goal, input) };
         let (port, slice) = (PortId(port as u16), SliceId(slice as u16));
-        let (kernel, sectors) = (KernelIndex(0), SectorMask(1));
-        (at, input, MemPacket { addr: Addr(0), token: 0, bytes: u32::MAX, port, slice, kernel, sectors, op: MemOp::Read })
+        let part = PacketPart::new(KernelIndex(0), SectorMask(1));
+        (at, input, MemPacket { addr: Addr(0), token: 0, bytes: u32::MAX, port, slice, part, op: MemOp::Read })
     };
     let mut chance = Rng::keyed(2, &[inputs]);
     let epochs = 1..=EPOCHS;

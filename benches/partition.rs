@@ -13,7 +13,7 @@ use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};
 use warpshard::mem::{Partition, PartitionPorts};
-use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 const SECTORS: u64 = 8192;
 const EPOCH: u64 = 40;
@@ -46,8 +46,8 @@ impl Reader {
         while answered < addresses.len() as u64 {
             for (nth, addr) in groups.next().unwrap_or_default().iter().enumerate() {
                 let slice = machine.mem.map.slice_of(*addr);
-                let (sectors, port, kernel) = (SectorMask::of(*addr), PortId(0), KernelIndex(0));
-                let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, port, slice, kernel, sectors, op: MemOp::Read };
+                let (part, port) = (PacketPart::new(KernelIndex(0), SectorMask::of(*addr)), PortId(0));
+                let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, port, slice, part, op: MemOp::Read };
                 let at = self.now + nth as u64 * EPOCH / per_epoch as u64;
                 self.partition.deliver(LinkId(PORTS.request_in.0 + slice.0), Cycle(at), &Payload::Mem(packet));
             }

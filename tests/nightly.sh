@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is too long for tests/all.sh: all ways of running for each case of the invariance tests, programs of the distribution (Slurm, HyperQueue, a
+# What is too long for tests/all.sh: all ways of running for each case of the invariance tests, the memory of 100,000 launches, programs of the distribution (Slurm, HyperQueue, a
 # browser), a build without features, one with all recipes of docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed
 # runs, a million dot products of each rule of the matrix units, loom models with three preemptions and all of their mutants, miri
 # and ThreadSanitizer. Prints what each step took.
@@ -10,6 +10,7 @@ source tests/steps.sh
 python="$PWD/target/tools/python/bin/python"
 
 ways() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test simulation -- invariance extremes; }
+launches() { WARPSHARD_AT_LENGTH=1 cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test command -- hundred_thousand; }
 without_features() { cargo clippy --workspace --exclude warpshard-python --no-default-features --quiet -- -D warnings; }
 loom() {
     RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 \
@@ -24,6 +25,7 @@ fuzz() {
 }
 
 step "all ways of running" ways
+step "a hundred thousand launches" launches
 step "lint without features" without_features
 step "recipes of docs/adding.md" recipes
 step "optional features" env PYTHON="$python" bash tests/features.sh

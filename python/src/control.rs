@@ -190,11 +190,11 @@ impl PyController {
                 Decision::PreemptCta { sm, kernel, cta, how: preemption(&value.extract::<String>()?)? }
             }
             Knob::KernelCtas => {
-                let kernel: u16 = one.getattr("kernel")?.extract()?;
+                let kernel: u32 = one.getattr("kernel")?.extract()?;
                 Decision::KernelCtas { sm, kernel: KernelIndex(kernel), limit: value.extract()? }
             }
             Knob::Bypass => {
-                let kernel: u16 = one.getattr("kernel")?.extract()?;
+                let kernel: u32 = one.getattr("kernel")?.extract()?;
                 Decision::Bypass { sm, kernel: KernelIndex(kernel), ctas: value.extract()? }
             }
         };

@@ -47,7 +47,10 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/gpu/src/sm/phases.rs", &["kernels"]),
         ],
     ),
-    ("of a CTA while it is executed, which is over before any cut", &[("crates/program/src/exec/cta.rs", &["ctas", "shared", "shadow"])]),
+    (
+        "of a CTA while it is executed, which is over before any cut",
+        &[("crates/program/src/exec/cta.rs", &["ctas", "shared", "pool", "shadow"])],
+    ),
     (
         "parameters of a controller or of a run",
         &[

@@ -4,6 +4,7 @@ mod contradictions;
 mod cubins;
 mod cuda;
 mod files;
+mod many;
 mod runtime;
 
 use std::path::Path;

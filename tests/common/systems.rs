@@ -40,7 +40,7 @@ pub(crate) const OTHER: [(&str, &str); 7] = [
 ];
 
 /// A copy as a launch.
-pub(crate) fn copy(gpu: u8, stream: u64, after: &[u16], (from, to, bytes): (u64, u64, u64)) -> Kernel {
+pub(crate) fn copy(gpu: u8, stream: u64, after: &[u32], (from, to, bytes): (u64, u64, u64)) -> Kernel {
     let one = Dim3 { x: 1, y: 1, z: 1 };
     let info = KernelInfo {
         name: "copy".into(),
@@ -68,7 +68,7 @@ pub(crate) fn memory(gpu: u64) -> u64 {
 
 /// A workload of these launches, in memories of `gpus` GPUs.
 pub(crate) fn launches(gpus: u8, kernels: Vec<Kernel>) -> Arc<Workload> {
-    let commands = (0..kernels.len() as u16).map(|kernel| Command::Launch(KernelIndex(kernel))).collect();
+    let commands = (0..kernels.len() as u32).map(|kernel| Command::Launch(KernelIndex(kernel))).collect();
     let homes = (0..gpus).map(|gpu| (memory(gpu.into())..memory(u64::from(gpu) + 1), GpuId(gpu))).collect();
     Arc::new(Workload { name: "copies".into(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes })
 }
@@ -79,7 +79,7 @@ pub(crate) fn in_turn(once: &Workload, gpus: u8) -> Arc<Workload> {
     for round in 0..u16::from(gpus) {
         for kernel in &once.kernels {
             let mut kernel = kernel.clone();
-            let number = kernels.len() as u16;
+            let number = kernels.len() as u32;
             kernel.info.gpu = Some(GpuId(round as u8));
             kernel.info.after = if number % 4 == 2 { (0..number).map(KernelIndex).collect() } else { Vec::new() };
             kernels.push(kernel);

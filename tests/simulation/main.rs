@@ -17,6 +17,7 @@ mod fidelity;
 mod hot_state;
 mod import;
 mod invariance;
+mod launches;
 mod load_paths;
 mod machines;
 mod memory_side;

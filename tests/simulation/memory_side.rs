@@ -10,7 +10,7 @@ use warpshard::config::machine::*;
 use warpshard::engine::{Route, Unit};
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard::noc::{Direction, Fifo, Subnet, SubnetPorts};
-use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 const SMS: usize = 6;
 const PARTITIONS: u16 = 32;
@@ -103,7 +103,8 @@ impl Memory {
     fn ask(&mut self, sm: usize, op: MemOp, addr: u64, sectors: u8, token: u32) {
         let addr = Addr(addr);
         let (sectors, slice) = (SectorMask(sectors), self.map.slice_of(addr));
-        let packet = MemPacket { addr, token, bytes: u32::MAX, port: PortId(sm as u16), slice, kernel: KernelIndex(0), sectors, op };
+        let packet =
+            MemPacket { addr, token, bytes: u32::MAX, port: PortId(sm as u16), slice, part: PacketPart::new(KernelIndex(0), sectors), op };
         self.queued[sm].push(packet);
     }
 
@@ -216,8 +217,8 @@ fn requests_equal_replies_over_both_networks() {
     let (mut asked, memory) = run(true);
     for (_, answer) in &memory.answers {
         let left = asked.get_mut(&answer.token).expect("an answer to a request");
-        assert_eq!(*left & answer.sectors.0, answer.sectors.0, "no sector is answered twice");
-        *left &= !answer.sectors.0;
+        assert_eq!(*left & answer.sectors().0, answer.sectors().0, "no sector is answered twice");
+        *left &= !answer.sectors().0;
     }
     let waiting: Vec<_> = memory.partitions.iter().flat_map(Partition::waiting).chain(memory.request.waiting()).collect();
     assert!(asked.values().all(|left| *left == 0), "{waiting:#?}");

@@ -37,9 +37,9 @@ fn check_log(result: &RunResult) {
         let (from, to) = name.split_once(" -> ").unwrap();
         let Payload::Mem(packet) = sent.payload else { continue };
         if from.contains(" sm") {
-            *open.entry(from.to_owned()).or_default() += i64::from(packet.sectors.count());
+            *open.entry(from.to_owned()).or_default() += i64::from(packet.sectors().count());
         } else if to.contains(" sm") {
-            *open.entry(to.to_owned()).or_default() -= i64::from(packet.sectors.count());
+            *open.entry(to.to_owned()).or_default() -= i64::from(packet.sectors().count());
         } else if !from.contains("network") && !to.contains("network") {
             *lanes.entry(sent.link.0).or_default() += 1;
         }
@@ -80,7 +80,7 @@ fn own_answers(result: &RunResult) -> u64 {
             && from.contains("hub")
             && to.contains("request network")
         {
-            sectors += u64::from(packet.sectors.count());
+            sectors += u64::from(packet.sectors().count());
         }
     }
     sectors - sum(&result.outcome, "hub", "served_sectors")
@@ -174,7 +174,7 @@ fn controllers_want_sms_of_one_kind_and_recording_wants_gpus_of_one_kind() {
 #[test]
 fn a_kernel_waits_for_the_end_of_one_on_another_gpu_as_long_as_the_message_takes() {
     let reduce = built_in("reduce", &[("cta_count", "8")]);
-    let on = |gpu, after: &[u16]| {
+    let on = |gpu, after: &[u32]| {
         let mut kernel = reduce.kernels[0].clone();
         kernel.info.gpu = Some(warpshard::base::GpuId(gpu));
         kernel.info.after = after.iter().copied().map(warpshard::base::KernelIndex).collect();

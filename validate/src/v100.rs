@@ -155,7 +155,7 @@ impl Task for Timing<'_> {
             let whole = workload()?;
             (cold, active) = (0, 0);
             for number in 0..launches {
-                let alone = run(&machine, Workload { commands: vec![Command::Launch(KernelIndex(number as u16))], ..whole.clone() })?;
+                let alone = run(&machine, Workload { commands: vec![Command::Launch(KernelIndex(number as u32))], ..whole.clone() })?;
                 cold += alone.cycles;
                 active += alone.active;
             }

@@ -39,9 +39,9 @@ id!(
     SliceId(u16), "slice{}");
 id!(
     /// A kernel launch, counted over the run in the order of the workload's commands.
-    KernelIndex(u16), "kernel {}");
-/// Most kernel launches of a run. A packet of 24 bytes has 16 bits for the kernel, and one value means "no kernel".
-pub const MOST_KERNELS: usize = u16::MAX as usize;
+    KernelIndex(u32), "kernel {}");
+/// Most kernel launches of a run. A packet of 24 bytes has 20 bits for the kernel, and one value means "no kernel".
+pub const MOST_KERNELS: usize = (1 << 20) - 1;
 
 id!(
     /// A CTA of a kernel, in launch order (the order of the trace).

@@ -5,6 +5,7 @@
 
 mod addr;
 mod id;
+mod kernel_sectors;
 mod mask;
 mod message;
 mod named;
@@ -16,6 +17,7 @@ pub use addr::{Addr, LINE_BYTES, MAX_APPLICATIONS, SECTOR_BYTES, SECTORS_PER_LIN
 pub use id::{
     AppId, CpuId, CtaIndex, GpuId, KernelIndex, LinkId, MOST_KERNELS, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot,
 };
+pub use kernel_sectors::KernelSectors;
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;

@@ -200,11 +200,11 @@ fn of_grid(grid: &Grid) -> OfGrid {
         let KernelStats { ctas_done, launched, started, ended, launch_latency_cycles, .. } = kernel;
         KernelTimes { ctas_done, launched, started, ended, launch_latency_cycles }
     };
-    OfGrid {
-        kernels: grid.kernel_stats().into_iter().map(times).collect(),
-        ends: grid.application_ends().collect(),
-        end: grid.end_cycle().map(|cycle| cycle.0),
-    }
+    let stats = grid.kernel_stats();
+    // Collected, the times would keep the memory of the rows.
+    let mut kernels = Vec::with_capacity(stats.len());
+    kernels.extend(stats.into_iter().map(times));
+    OfGrid { kernels, ends: grid.application_ends().collect(), end: grid.end_cycle().map(|cycle| cycle.0) }
 }
 
 /// What a grid scheduler knows of its kernels, whichever rank stepped it.
@@ -240,7 +240,7 @@ pub(super) fn collect(
     all.grids.sort_by_key(|(unit, _)| *unit);
     let (mut components, mut kernels) = (Vec::new(), Vec::new());
     let (mut ends, mut end, mut ids) = (Vec::new(), Some(0), Ids::default());
-    let mut grids = all.grids.iter();
+    let mut grids = all.grids.into_iter();
     for (number, (unit, (_, values))) in (0..).zip(units.iter().zip(&all.counters)) {
         let first = components.len();
         unit.visit_counters(&mut components);
@@ -252,8 +252,8 @@ pub(super) fn collect(
         }
         if let (ChipUnit::Grid(grid), Some((_, of))) = (unit, if matches!(unit, ChipUnit::Grid(_)) { grids.next() } else { None }) {
             // Cycles of the run are those of GPU 0's core clock.
-            let of = &of.clone().in_cycles_of(clocks[0], clocks[gpu as usize]);
-            take_kernels(&mut kernels, kernel_stats(grid, of), workload, gpu);
+            let of = of.in_cycles_of(clocks[0], clocks[gpu as usize]);
+            take_kernels(&mut kernels, kernel_stats(grid, &of), workload, gpu);
             take_ends(&mut ends, of.ends.iter().copied(), workload, gpu);
             end = end.zip(of.end).map(|(latest, cycle)| cycle.max(latest));
         }
@@ -261,18 +261,18 @@ pub(super) fn collect(
     let mut infos: Vec<&'static CounterInfo> = Vec::new();
     let reasons = units.iter().any(|unit| matches!(unit, ChipUnit::Sm(sm) if sm.warp_reasons().is_some()));
     OfKernel { reasons: reasons.then(Default::default), ..OfKernel::default() }.visit(&mut |info, _| infos.push(info));
-    let infos: Arc<[&'static CounterInfo]> = infos.into();
-    for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
-        // Of launches that were never reached nothing is shown; the first one names the counters.
-        if kernel.launched.is_some() || kernel.index.0 == 0 {
-            kernel.counters = LaunchCounters::new(&infos, values.clone());
-        }
-    }
     let of_all = |name: &str| -> Vec<u64> {
         let column = infos.iter().position(|info| info.name == name);
         all.kernels.iter().map(|values| column.and_then(|column| values.iter().nth(column)).unwrap_or(0)).collect()
     };
     let (warp_instructions, thread_instructions) = (of_all("warp_instructions"), of_all("thread_instructions"));
+    let infos: Arc<[&'static CounterInfo]> = infos.into();
+    for (kernel, values) in kernels.iter_mut().zip(all.kernels) {
+        // Of launches that were never reached nothing is shown; the first one names the counters.
+        if kernel.launched.is_some() || kernel.index.0 == 0 {
+            kernel.counters = LaunchCounters::new(&infos, values);
+        }
+    }
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();
     Ok(Results {
         components,

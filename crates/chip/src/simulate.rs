@@ -321,9 +321,9 @@ fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
 /// What is known of each application, where several shared the GPU.
 fn applications(workload: &Workload, results: &Results) -> Vec<ApplicationStats> {
     let Results { kernels, ends, warp_instructions, thread_instructions, .. } = results;
-    let sum = |range: &Range<u16>, counts: &[u64]| -> u64 { counts[usize::from(range.start)..usize::from(range.end)].iter().sum() };
+    let sum = |range: &Range<u32>, counts: &[u64]| -> u64 { counts[range.start as usize..range.end as usize].iter().sum() };
     let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
-        let own = &kernels[usize::from(app.kernels.start)..usize::from(app.kernels.end)];
+        let own = &kernels[app.kernels.start as usize..app.kernels.end as usize];
         ApplicationStats {
             name: app.name.clone(),
             kernels: own.len() as u32,

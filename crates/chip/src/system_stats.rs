@@ -82,7 +82,7 @@ pub(super) fn take_ends(
     gpu: u32,
 ) {
     for (number, (app, (executions, end))) in workload.applications().iter().zip(rows).enumerate() {
-        let runs_on = |gpu: u32| app.kernels.clone().any(|kernel| u32::from(workload.kernels[usize::from(kernel)].info.on_gpu().0) == gpu);
+        let runs_on = |gpu: u32| app.kernels.clone().any(|kernel| u32::from(workload.kernels[kernel as usize].info.on_gpu().0) == gpu);
         if all.len() <= number {
             all.push((executions, end));
         } else if runs_on(gpu) {

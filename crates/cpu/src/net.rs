@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, CpuId, Cycle, LinkId, PortId, SectorMask, SliceId};
-use warpshard_protocol::{AddressMap, Credit, CreditReceiver, CreditSender, MemOp, MemPacket, NO_KERNEL, Outbox, Payload};
+use warpshard_protocol::{AddressMap, Credit, CreditReceiver, CreditSender, MemOp, MemPacket, NO_KERNEL, Outbox, PacketPart, Payload};
 
 /// Address bits of a core's own space.
 const SPACE_BITS: u32 = 48;
@@ -116,8 +116,7 @@ impl Net {
             bytes: u32::MAX,
             port: self.ports.port,
             slice: self.ports.map.as_ref().map_or(SliceId(0), |map| map.slice_of(placed)),
-            kernel: NO_KERNEL,
-            sectors,
+            part: PacketPart::new(NO_KERNEL, sectors),
             op,
         };
         out.send(self.ports.to_request_net, now, Payload::Mem(packet));
@@ -150,17 +149,17 @@ impl Net {
     /// Whether the sectors of `packet` are the last that its request waited for.
     fn is_whole(&mut self, packet: &MemPacket) -> bool {
         let wanted = (self.line_bytes / warpshard_base::SECTOR_BYTES) as u32;
-        if packet.sectors.count() == wanted {
+        if packet.sectors().count() == wanted {
             return true;
         }
         let line = packet.addr.line();
         let known = self.partial.iter().position(|(token, addr, _)| *token == packet.token && *addr == line);
         let at = known.unwrap_or_else(|| {
-            let all = if wanted == 4 { SectorMask::ALL.0 } else { 3 << (packet.sectors.0.trailing_zeros() & 2) };
+            let all = if wanted == 4 { SectorMask::ALL.0 } else { 3 << (packet.sectors().0.trailing_zeros() & 2) };
             self.partial.push((packet.token, line, all));
             self.partial.len() - 1
         });
-        self.partial[at].2 &= !packet.sectors.0;
+        self.partial[at].2 &= !packet.sectors().0;
         let whole = self.partial[at].2 == 0;
         if whole {
             self.partial.swap_remove(at);

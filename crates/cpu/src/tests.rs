@@ -85,9 +85,12 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
             coming.push_back((at + 20, request_credit, Payload::Credit(Credit { queue: 0, count: 1 })));
             let answer = at + 11 + packet.addr.0 / 128 % 90;
             let pieces = packet.op == MemOp::Read && packet.addr.0 / 128 % 3 == 0;
-            for sector in packet.sectors.iter().filter(|_| pieces) {
-                let piece =
-                    MemPacket { addr: Addr(packet.addr.line().0 + u64::from(sector) * 32), sectors: SectorMask(1 << sector), ..packet };
+            for sector in packet.sectors().iter().filter(|_| pieces) {
+                let piece = MemPacket {
+                    addr: Addr(packet.addr.line().0 + u64::from(sector) * 32),
+                    part: packet.part.with(SectorMask(1 << sector)),
+                    ..packet
+                };
                 coming.push_back((answer + u64::from(sector), reply, Payload::Mem(piece)));
             }
             if !pieces {

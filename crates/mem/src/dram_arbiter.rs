@@ -126,10 +126,11 @@ impl DramArbiter {
     // Called from one place for each kind of channel, for every edge in which anything happens.
     pub(super) fn dram_cycle<C: Clocked>(&mut self, slices: &mut Slices, channel: &mut C, edge: Cycle) {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is worked through late", slices.id);
-        if let Some(&Request { addr, sectors, kind, slice: number, .. }) = channel.returned() {
+        if let Some(request) = channel.returned() {
+            let (addr, sectors, number) = (request.addr, request.sectors(), request.slice);
             let side = &mut slices.ports[usize::from(number)];
             if !side.slice.from_dram_full() {
-                side.slice.push_from_dram(match kind {
+                side.slice.push_from_dram(match request.kind() {
                     RequestKind::Read { entry } => FromDram::Data { entry, addr, sectors },
                     RequestKind::Write { number } | RequestKind::WriteBack { number } => FromDram::Written { number },
                 });
@@ -186,23 +187,20 @@ impl DramArbiter {
             DownKind::Write => RequestKind::Write { number: down.token },
             DownKind::WriteBack => RequestKind::WriteBack { number: down.token },
         };
-        let owner = down.owner();
         let request = Request {
-            port: owner.port,
-            kernel: owner.kernel,
+            port: down.owner().port,
             addr: down.addr,
             row,
             since: edge.0 as u32,
             bank: bank as u8,
             slice: i as u8,
-            sectors: down.sectors,
-            kind,
-            bursts: 0,
+            part: down.part,
+            ..Request::default()
         };
         self.places.take(i);
         self.last_sender = i;
         // The delay is counted in LLC cycles from the first one that is not before this edge, which is the present.
-        self.delayed.append((slices.now.after(self.dram_latency), request));
+        self.delayed.append((slices.now.after(self.dram_latency), request.with_kind(kind)));
     }
 
     /// The first DRAM edge that is worked through in an LLC cycle or later.

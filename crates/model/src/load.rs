@@ -148,7 +148,7 @@ impl Model {
                             let all = format!("the code of all launches has more than {MAX_INSTRUCTIONS} static instructions");
                             return Err(vec![text.launches.problem(all).help("reduce the launches, or simulate them in parts")]);
                         }
-                        commands.push(Command::Launch(KernelIndex(kernels.len() as u16)));
+                        commands.push(Command::Launch(KernelIndex(kernels.len() as u32)));
                         kernels.push(kernel);
                     }
                     Err(found) => {

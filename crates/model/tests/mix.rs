@@ -10,13 +10,13 @@ fn part(name: &str) -> Part {
 #[test]
 fn applications_keep_their_launches_and_get_address_spaces_of_their_own() {
     let (stream, gather) = (part("stream").workload, part("gather").workload);
-    let counts = (stream.kernels.len() as u16, gather.kernels.len() as u16);
+    let counts = (stream.kernels.len() as u32, gather.kernels.len() as u32);
     let mixed = mix(vec![part("stream"), part("gather"), part("stream")], true).unwrap();
     let apps = &mixed.applications;
     assert_eq!(apps[1].kernels, counts.0..counts.0 + counts.1);
-    assert_eq!(apps[2].kernels.len(), usize::from(counts.0));
+    assert_eq!(apps[2].kernels.len(), counts.0 as usize);
     let first = 2 * counts.0 + counts.1;
-    assert_eq!((mixed.first_launches(), mixed.kernels.len()), (usize::from(first), 2 * usize::from(first)));
+    assert_eq!((mixed.first_launches(), mixed.kernels.len()), (first as usize, 2 * first as usize));
     assert_eq!(apps[0].again, first..first + counts.0);
     let copies = |app: &Application| -> Vec<u64> {
         let copy = |command: &Command| if let Command::CopyToDevice { addr, .. } = command { Some(addr.0) } else { None };
@@ -26,7 +26,7 @@ fn applications_keep_their_launches_and_get_address_spaces_of_their_own() {
     assert_eq!(copies(&apps[2]), moved);
     assert!(mixed.kernels.iter().enumerate().all(|(i, kernel)| {
         let app = &apps[kernel.info.app.index()];
-        app.kernels.contains(&(i as u16)) || app.again.contains(&(i as u16))
+        app.kernels.contains(&(i as u32)) || app.again.contains(&(i as u32))
     }));
 }
 

@@ -16,7 +16,7 @@ fn a_spread_kernel_has_each_of_its_ctas_once_and_is_awaited_as_a_whole() {
         let parts = &spread.kernels[3 * i..3 * i + 3];
         assert_eq!(parts.iter().map(|part| part.info.ctas()).sum::<u32>(), kernel.info.ctas());
         assert_eq!(parts.iter().map(|part| part.info.on_gpu().0).collect::<Vec<_>>(), [0, 1, 2]);
-        let before: Vec<KernelIndex> = (0..3).filter(|_| i > 0).map(|part| KernelIndex((3 * (i - 1) + part) as u16)).collect();
+        let before: Vec<KernelIndex> = (0..3).filter(|_| i > 0).map(|part| KernelIndex((3 * (i - 1) + part) as u32)).collect();
         assert!(parts.iter().all(|part| part.info.after == before), "{:?}", parts[0].info.after);
     }
 }

@@ -8,7 +8,7 @@
 
 use warpshard_base::{Cycle, SectorMask};
 use warpshard_config::machine::{Arbiter, Noc};
-use warpshard_protocol::{MemOp, MemPacket, Outbox, Payload};
+use warpshard_protocol::{MemOp, Outbox, Payload};
 use warpshard_seam::{Asking, BoxedArbiter};
 use warpshard_stats::CounterVisitor;
 
@@ -151,7 +151,7 @@ impl Fifo {
             self.asking.clear();
             for input in (0..ends.inputs).filter(|input| self.requests.has(output, *input)) {
                 let Some(waiting) = ends.queues.get(input as u32).front() else { continue };
-                let MemPacket { port, kernel, .. } = waiting.packet;
+                let (port, kernel) = (waiting.packet.port, waiting.packet.kernel());
                 self.asking.push(Asking { input: input as u16, since: waiting.arrival(now), port, kernel });
             }
             let place = arbiter.0.grant(output, &self.asking);
@@ -176,7 +176,7 @@ impl Fifo {
         let (now, link) = (ends.now, ends.link_to(output));
         let queue = ends.queues.get_mut(input as u32);
         let Some(waiting) = queue.front() else { panic!("input {input} of a crossbar is empty at {now}") };
-        let MemPacket { sectors, op, .. } = waiting.packet;
+        let (sectors, op) = (waiting.packet.sectors(), waiting.packet.op);
         granted.packets += 1;
         granted.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
         granted.waited += waiting.waited(now);

@@ -53,7 +53,7 @@ impl Direction {
     /// The sectors of data that a packet carries in this direction.
     #[inline]
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
-        if self.carries(packet.op) { packet.sectors.count() } else { 0 }
+        if self.carries(packet.op) { packet.sectors().count() } else { 0 }
     }
 
     /// The output of a packet.

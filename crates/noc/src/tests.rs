@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use warpshard_config::machine::{Arbiter, Crossbar, Noc, Topology, VcCrossbar};
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard_protocol::{Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 use super::*;
 
@@ -53,8 +53,7 @@ fn packet(output: usize, token: u32) -> MemPacket {
         bytes: u32::MAX,
         port: PortId(output as u16),
         slice: SliceId(output as u16),
-        kernel: KernelIndex(0),
-        sectors: SectorMask(1),
+        part: PacketPart::new(KernelIndex(0), SectorMask(1)),
         op: MemOp::Read,
     }
 }

@@ -13,7 +13,7 @@ use super::consistency;
 use super::error::ProgramError;
 use super::exec::{Executor, Tally};
 use super::listing::Module;
-use super::load::{LIMIT, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+use super::load::{LIMIT, Launched, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
 use super::memory::{Fault, Memory};
 use super::report::describe;
 use super::tensor_map::{BYTES, TensorMap, TensorShape};
@@ -92,6 +92,8 @@ struct Loaded {
     module: Module,
     /// Where its variables in device memory lie.
     globals: Vec<u64>,
+    /// Its kernels that were launched.
+    launched: Launched,
 }
 
 /// A device in a host program's hands.
@@ -139,7 +141,7 @@ impl Device {
         for global in &module.globals {
             globals.push(self.allocate(&global.name, global.bytes.clone(), true, false)?);
         }
-        self.modules.push(Loaded { module, globals });
+        self.modules.push(Loaded { module, globals, launched: Launched::default() });
         Ok(self.modules.len() - 1)
     }
 
@@ -161,7 +163,7 @@ impl Device {
 
     /// The address and size of a module's variable in device memory.
     pub fn variable(&self, module: usize, name: &str) -> Option<(u64, u64)> {
-        let Loaded { module, globals } = &self.modules[module];
+        let Loaded { module, globals, .. } = &self.modules[module];
         let place = module.globals.iter().position(|global| global.name == name)?;
         Some((globals[place], module.globals[place].bytes.len() as u64))
     }
@@ -279,7 +281,7 @@ impl Device {
     /// When the launch is wrong or the kernel stops. It then belongs to no workload, and memory is as the kernel left it.
     pub fn launch(
         &mut self,
-        (module, kernel): (usize, &str),
+        (number, kernel): (usize, &str),
         shape: &LaunchShape<'_>,
         arguments: &[Argument],
         keep_going: &mut dyn FnMut() -> bool,
@@ -288,7 +290,7 @@ impl Device {
             let problem = self.bad("the device has launched too many kernels").expected(format!("at most {MOST_LAUNCHES}"));
             return Err(problem.help("clear() forgets what was launched, and keeps the arrays"));
         }
-        let Loaded { module, globals } = &self.modules[module];
+        let Loaded { module, globals, launched } = &self.modules[number];
         let text = module.named(&self.asked, kernel)?;
         let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative } = shape;
         let grid = extents(&self.asked, grid, "grid", MOST_GRID)?;
@@ -300,13 +302,14 @@ impl Device {
         };
         let (stream, textures) = (StreamId(0), Arc::default());
         let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
-        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument, &[])?;
+        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument, (&[], launched.of(&text.name)))?;
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
         if let Err(problem) = done {
             self.rebase();
             return Err(problem);
         }
+        self.modules[number].launched.note(&launch.kernel);
         self.launches.push(launch);
         let sums = tally.0.iter().map(|count| (count.warps, count.lanes));
         Ok(sums.fold((0, 0), |(warps, lanes), (more, active)| (warps + more, lanes + active)))

@@ -94,13 +94,9 @@ struct Buffer {
 #[derive(Clone, Debug)]
 struct Launch {
     kernel: Arc<exec::Kernel>,
-    registers: u32,
     stream: StreamId,
     /// Launches that it waits for besides those of its stream.
     after: Vec<KernelIndex>,
-    /// `None` where the timing model has no opcode table for the architecture.
-    statics: Option<Arc<[StaticInst]>>,
-    mnemonics: Arc<[String]>,
     /// Places of stores after which a CTA may be executed anew, where that was found out.
     repeatable: Arc<[u32]>,
     /// The GPU that it runs on, where the file names one.
@@ -136,9 +132,9 @@ impl Program {
 
     /// What the machine code of these launches needs.
     fn code_of(&self, launches: &[Launch]) -> Code {
-        let mut instructions = launches.iter().flat_map(|launch| launch.statics.iter().flat_map(|statics| statics.iter()));
+        let mut instructions = launches.iter().flat_map(|launch| launch.kernel.statics.iter().flat_map(|statics| statics.iter()));
         let of = |is: fn(Beside) -> bool| {
-            let all = launches.iter().filter_map(|launch| launch.statics.as_deref()).flatten();
+            let all = launches.iter().filter_map(|launch| launch.kernel.statics.as_deref()).flatten();
             all.filter(|inst| is(inst.control.beside)).count() as u64
         };
         let beside = Units {
@@ -146,7 +142,7 @@ impl Program {
             barriers: of(|beside| beside == Beside::Barrier),
             bulk: of(|beside| beside == Beside::Bulk),
         };
-        let mut mnemonics = launches.iter().flat_map(|launch| launch.mnemonics.iter());
+        let mut mnemonics = launches.iter().flat_map(|launch| launch.kernel.mnemonics.iter());
         Code {
             arch: self.arch,
             tensor: instructions.any(|inst| inst.class == OpClass::Tensor),
@@ -212,7 +208,7 @@ impl Program {
     pub fn input(self: &Arc<Self>, buffer: &str) -> Result<Vec<u8>, ProgramError> {
         let unknown = || ProgramError::new(&self.file, 0, format!("there is no buffer `{buffer}`"));
         let place = self.buffers.iter().position(|known| known.name == buffer).ok_or_else(unknown)?;
-        Ok(run::Runner::new(self, false)?.memory.allocations()[place].bytes.clone())
+        Ok(run::Runner::new(self)?.memory.allocations()[place].bytes.clone())
     }
 
     /// The program as the workload of a run.
@@ -238,7 +234,7 @@ impl Program {
     /// # Errors
     /// Those of [`Program::execute`].
     pub fn overwrites(self: &Arc<Self>) -> Result<BTreeMap<String, BTreeSet<u32>>, ProgramError> {
-        let mut runner = run::Runner::new(self, false)?;
+        let mut runner = run::Runner::new(self)?;
         runner.find_overwrites();
         let mut all: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         while let Some((launch, ..)) = runner.next(false)? {
@@ -246,7 +242,7 @@ impl Program {
         }
         let writes = |inst: &StaticInst| inst.mem.is_some_and(|mem| mem.kind != MemKind::Load);
         for launch in self.launches.iter().filter(|launch| !launch.kernel.stands_alone()) {
-            let code = launch.statics.iter().flat_map(|code| code.iter());
+            let code = launch.kernel.statics.iter().flat_map(|code| code.iter());
             let places = (0..).zip(code).filter(|(_, inst)| writes(inst)).map(|(place, _)| place);
             all.entry(launch.kernel.name.clone()).or_default().extend(places);
         }
@@ -257,7 +253,7 @@ impl Program {
     /// first store.
     pub fn set_overwrites(&mut self, overwrites: &BTreeMap<String, BTreeSet<u32>>) {
         for launch in &mut self.launches {
-            let (Some(places), Some(code)) = (overwrites.get(&launch.kernel.name), &launch.statics) else { continue };
+            let (Some(places), Some(code)) = (overwrites.get(&launch.kernel.name), &launch.kernel.statics) else { continue };
             let is_store = |inst: &StaticInst| inst.mem.is_some_and(|mem| mem.kind == MemKind::Store);
             let stores = (0..).zip(code.iter()).filter(|(place, inst)| is_store(inst) && !places.contains(place));
             launch.repeatable = stores.map(|(place, _)| place).collect();

@@ -30,9 +30,9 @@ pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> 
                 let launch = &program.launches[index.index()];
                 let name = format!("kernel-{}.traceg", index.index() + 1);
                 let mut file = BufWriter::new(File::create(out.join(&name))?);
-                let code = launch.statics.clone().unwrap_or_default();
+                let code = launch.kernel.statics.clone().unwrap_or_default();
                 let mut ctas = (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta)));
-                warpshard_trace::write_kernel(&mut file, &kernel.info, program.arch, &code, &launch.mnemonics, &mut ctas)?;
+                warpshard_trace::write_kernel(&mut file, &kernel.info, program.arch, &code, &launch.kernel.mnemonics, &mut ctas)?;
                 file.flush()?;
                 if let Some(failure) = kernel.source.failure() {
                     return Err(io::Error::other(failure));

@@ -27,16 +27,23 @@ pub(super) struct Runner {
     together: Streams,
     /// Steps of the host that are done.
     stepped: usize,
+    /// What each launch executed, where that is counted ([`Runner::counting`]).
     pub(super) tallies: Vec<Tally>,
     measure: bool,
+    /// The counts of a launch that nobody asked for.
+    uncounted: Tally,
     /// Reads of shared (or else local) memory before anything was written, by launch and first place.
     unwritten: BTreeMap<(usize, bool, usize), u64>,
 }
 
 impl Runner {
-    /// A program before its first launch; `measure` asks for sectors and bank conflicts.
-    pub(super) fn new(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
-        let tallies = vec![Tally::default(); program.launches.len()];
+    /// A program before its first launch, whose launches are counted; `measure` asks for sectors and bank conflicts, too.
+    pub(super) fn counting(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
+        Ok(Self { tallies: vec![Tally::default(); program.launches.len()], measure, ..Self::new(program)? })
+    }
+
+    /// A program before its first launch.
+    pub(super) fn new(program: &Arc<Program>) -> Result<Self, ProgramError> {
         let (mut memory, mut executor) = (program.memory()?, Executor::default());
         for Launch { kernel, .. } in &program.setup {
             for first in (0..kernel.grid.count() as u32).step_by(kernel.together() as usize) {
@@ -52,8 +59,9 @@ impl Runner {
             cta: 0,
             together: Streams::new(),
             stepped: 0,
-            tallies,
-            measure,
+            tallies: Vec::new(),
+            measure: false,
+            uncounted: Tally::default(),
             unwritten: BTreeMap::new(),
         })
     }
@@ -108,23 +116,21 @@ impl Runner {
 
     /// Appends the state of execution to a checkpoint.
     pub(super) fn save(&self, to: &mut Writer) {
-        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
+        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies: _, measure: _, uncounted: _, unwritten } = self;
         (*launch, *cta, *stepped).save(to);
         memory.save(to);
         executor.save(to);
         together.save(to);
-        tallies.save(to);
         unwritten.save(to);
     }
 
     /// Restores a saved state of execution.
     pub(super) fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies, measure: _, unwritten } = self;
+        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies: _, measure: _, uncounted: _, unwritten } = self;
         (*launch, *cta, *stepped) = State::read(from)?;
         memory.load(from)?;
         executor.load(from)?;
         together.load(from)?;
-        tallies.load(from)?;
         unwritten.load(from)
     }
 
@@ -148,7 +154,7 @@ impl Runner {
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);
         if self.together.is_empty() {
-            let measured = (&mut self.tallies[number], self.measure);
+            let measured = (self.tallies.get_mut(number).unwrap_or(&mut self.uncounted), self.measure);
             // Which of several will be asked for is known only later.
             let record = record || kernel.together() > 1;
             let done = self.executor.ctas(kernel, &mut self.memory, cta, record, measured);

@@ -200,7 +200,7 @@ impl Shared {
             return self.wait(queue);
         }
         queue.failure = None;
-        match Runner::new(&self.program, false) {
+        match Runner::new(&self.program) {
             Ok(mut runner) => {
                 if self.skip_products {
                     runner.skip_products();
@@ -257,7 +257,7 @@ impl Queue {
 fn empty(launch: &Launch) -> CtaProgram {
     let warps = launch.kernel.block.count().div_ceil(32) as usize;
     CtaProgram {
-        code: launch.statics.clone().unwrap_or_default(),
+        code: launch.kernel.statics.clone().unwrap_or_default(),
         warps: vec![WarpStream::default(); warps].into(),
         repeatable: Arc::clone(&launch.repeatable),
     }
@@ -356,14 +356,14 @@ impl fmt::Debug for Source {
 
 /// Executes a program without recording streams; returns the counts of each launch.
 fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
-    let mut runner = Runner::new(program, true)?;
+    let mut runner = Runner::counting(program, true)?;
     while runner.next(false)?.is_some() {}
     // All memory counts as used by the first launch.
     let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
     let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
         let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
         let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
-        let code = launch.statics.as_deref().unwrap_or_default();
+        let code = launch.kernel.statics.as_deref().unwrap_or_default();
         let mut classes = [0; OpClass::COUNT];
         code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
         let warp_instructions = tally.0.iter().map(|count| count.warps).sum();

@@ -91,7 +91,7 @@ impl Execution {
 
 /// Executes a program to its end.
 pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Result<Execution, ProgramError> {
-    let mut runner = Runner::new(program, measure)?;
+    let mut runner = Runner::counting(program, measure)?;
     if check {
         runner.check();
     }
@@ -165,7 +165,7 @@ fn summary(program: &Program, name: &str, (tally, launches, first): &(Tally, u64
     let mut mix: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut global, mut shared) = ((0, 0), (0, 0));
     for (place, count) in tally.0.iter().enumerate().filter(|(_, count)| **count != Count::default()) {
-        *mix.entry(launch.mnemonics[place].as_str()).or_default() += count.warps;
+        *mix.entry(launch.kernel.mnemonics[place].as_str()).or_default() += count.warps;
         if let Some(access) = launch.kernel.access[place] {
             let group = if access.space == MemSpace::Shared { &mut shared } else { &mut global };
             *group = (group.0 + count.warps, group.1 + count.parts);

@@ -155,7 +155,7 @@ fn streams(program: &Arc<Program>) -> Vec<(u32, u32, Vec<u64>)> {
     let workload = program.workload().unwrap();
     let mut all = Vec::new();
     for number in 0..workload.kernels.len() {
-        let kernel = workload.kernel(KernelIndex(number as u16));
+        let kernel = workload.kernel(KernelIndex(number as u32));
         for cta in 0..kernel.info.ctas() {
             let program = kernel.source.cta(CtaIndex(cta));
             for warp in &program.warps {

@@ -24,7 +24,7 @@ fn info(launch: &Launch, number: usize) -> KernelInfo {
         cluster: kernel.cluster,
         block: kernel.block,
         shared_bytes: kernel.shared_bytes as u32,
-        registers: launch.registers,
+        registers: kernel.registers,
         app: AppId(0),
         stream: launch.stream,
         after: launch.after.clone(),
@@ -51,19 +51,19 @@ fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
         while let Some((_, step)) = steps.next_if(|(before, _)| *before <= number) {
             commands.extend(step.copies().map(|(start, bytes)| Command::CopyToDevice { addr: Addr(start), bytes }));
         }
-        commands.push(Command::Launch(KernelIndex(number as u16)));
+        commands.push(Command::Launch(KernelIndex(number as u32)));
     }
     commands
 }
 
 /// Makes the workload of a program.
 pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
-    if program.launches.iter().any(|launch| launch.statics.is_none()) {
+    if program.launches.iter().any(|launch| launch.kernel.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
         let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
         return Err(ProgramError::new(&program.file, 0, what).help(help));
     }
-    let runner = Runner::new(program, false)?;
+    let runner = Runner::new(program)?;
     let commands = commands(program, &runner.memory);
     let placed = program.buffers.iter().zip(runner.memory.allocations());
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
@@ -86,14 +86,15 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     ];
     let mut notes = Vec::new();
     for (names, what) in LEFT_OUT {
-        let all = program.launches.iter().flat_map(|launch| launch.mnemonics.iter());
+        let all = program.launches.iter().flat_map(|launch| launch.kernel.mnemonics.iter());
         let count = all.filter(|mnemonic| names.iter().any(|name| mnemonic.starts_with(name))).count();
         if count > 0 {
             notes.push((what.to_owned(), count as u64));
         }
     }
-    let depends =
-        |launch: &&Launch| launch.mnemonics.iter().any(|mnemonic| ["ACQBULK", "PREEXIT"].iter().any(|name| mnemonic.starts_with(name)));
+    let depends = |launch: &&Launch| {
+        launch.kernel.mnemonics.iter().any(|mnemonic| ["ACQBULK", "PREEXIT"].iter().any(|name| mnemonic.starts_with(name)))
+    };
     let dependent = program.launches.iter().filter(depends).count();
     if dependent > 0 && program.launches.len() > 1 {
         let what = "launches do not overlap in the timing model: griddepcontrol (ACQBULK, PREEXIT) does nothing, and each launch of a stream begins when \

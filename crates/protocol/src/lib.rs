@@ -8,6 +8,7 @@ mod credit;
 mod home;
 mod local;
 mod map;
+mod part;
 mod path;
 mod progress;
 
@@ -15,10 +16,11 @@ pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use home::{HomeRule, Homes};
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
+pub use part::PacketPart;
 pub use path::{COPY_PORT, OWN_PAGE, PAGE_PORT, Path, SIGNAL_PORT};
 pub use progress::{CtaGone, CtaProgress, EndedCtas, SmProgress};
 
-use warpshard_base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, PortId, SectorMask, SliceId, SmId};
+use warpshard_base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, MOST_KERNELS, PortId, SectorMask, SliceId, SmId};
 use warpshard_engine::Sent;
 
 /// Whatever travels on a link of the machine.
@@ -81,7 +83,7 @@ pub enum MemOp {
 }
 
 /// The kernel in packets of CPU cores, which have none.
-pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
+pub const NO_KERNEL: KernelIndex = KernelIndex(MOST_KERNELS as u32);
 
 /// A request from a core to an LLC slice, or the reply to it: the same packet, with the sectors that are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
@@ -98,12 +100,24 @@ pub struct MemPacket {
     pub port: PortId,
     /// The slice that owns the address, by the [`AddressMap`].
     pub slice: SliceId,
-    /// The kernel that it belongs to, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
-    pub kernel: KernelIndex,
-    /// The requested sectors of the line; a read of several may be answered by several replies.
-    pub sectors: SectorMask,
+    /// The kernel that it belongs to, and the sectors of the line that it is about.
+    pub part: PacketPart,
     /// The operation.
     pub op: MemOp,
+}
+
+impl MemPacket {
+    /// The kernel that it belongs to, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
+    #[inline]
+    pub fn kernel(&self) -> KernelIndex {
+        self.part.kernel()
+    }
+
+    /// The requested sectors of the line; a read of several may be answered by several replies.
+    #[inline]
+    pub fn sectors(&self) -> SectorMask {
+        self.part.sectors()
+    }
 }
 
 /// A copy from the host that passes through the LLC slices on its way to DRAM.

@@ -140,7 +140,7 @@ impl SmProgress {
             let (&[kernel, cta, registers, shared, threads, started, executed, executed_here, wrote, leaving], next) =
                 rest.split_first_chunk()?;
             progress.resident.push(CtaProgress {
-                kernel: KernelIndex(kernel as u16),
+                kernel: KernelIndex(kernel as u32),
                 cta: CtaIndex(cta as u32),
                 registers: unpair(registers),
                 shared: unpair(shared),
@@ -157,7 +157,7 @@ impl SmProgress {
             let (&[kernel, cta, started, left, executed, how], next) = rest.split_first_chunk()?;
             let techniques = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop];
             progress.gone.push(CtaGone {
-                kernel: KernelIndex(kernel as u16),
+                kernel: KernelIndex(kernel as u32),
                 cta: CtaIndex(cta as u32),
                 started: Cycle(started),
                 left: Cycle(left),
@@ -168,7 +168,7 @@ impl SmProgress {
         }
         for _ in 0..ended {
             let (&[kernel, ctas, instructions, squares, cpi, cpi_squares], next) = rest.split_first_chunk()?;
-            progress.ended.push((KernelIndex(kernel as u16), EndedCtas { ctas, instructions, squares, cpi, cpi_squares }));
+            progress.ended.push((KernelIndex(kernel as u32), EndedCtas { ctas, instructions, squares, cpi, cpi_squares }));
             rest = next;
         }
         rest.is_empty().then_some(progress)

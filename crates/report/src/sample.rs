@@ -76,7 +76,7 @@ fn llc(id: u32) -> ComponentStats {
     }
 }
 
-fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64, u64, u64), instructions: u64) -> KernelStats {
+fn kernel(index: u32, name: &str, stream: u64, (launched, started, ended): (u64, u64, u64), instructions: u64) -> KernelStats {
     KernelStats {
         index: KernelIndex(index),
         name: name.into(),

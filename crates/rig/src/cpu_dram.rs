@@ -99,8 +99,8 @@ impl Memory for Dram {
         if token as usize == self.requests.len() {
             self.requests.push(None);
         }
-        let first = packet.addr.line().0 + u64::from(packet.sectors.0.trailing_zeros()) * SECTOR_BYTES;
-        let bytes = u64::from(packet.sectors.count()) * SECTOR_BYTES;
+        let first = packet.addr.line().0 + u64::from(packet.sectors().0.trailing_zeros()) * SECTOR_BYTES;
+        let bytes = u64::from(packet.sectors().count()) * SECTOR_BYTES;
         let burst = self.burst_bytes;
         let (begin, end) = (first / burst, (first + bytes).div_ceil(burst));
         self.requests[token as usize] = Some(Request { packet, bursts: (end - begin) as u32 });

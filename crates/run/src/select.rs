@@ -86,7 +86,7 @@ fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &Kern
     let mut kept = Vec::new();
     for (number, kernel) in workload.kernels.iter().enumerate() {
         let keep = includes(number, &kernel.info);
-        new_index.push(keep.then_some(KernelIndex(kept.len() as u16)));
+        new_index.push(keep.then_some(KernelIndex(kept.len() as u32)));
         if keep {
             kept.push(kernel.clone());
         }

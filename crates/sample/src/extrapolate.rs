@@ -198,7 +198,7 @@ impl<'a> Rows<'a> {
             at = ended;
             let rounded = |cycle: f64| cycle.round() as u64;
             kernels.push(KernelStats {
-                index: KernelIndex(index as u16),
+                index: KernelIndex(index as u32),
                 name: info.name.clone(),
                 id: info.id,
                 app: info.app,

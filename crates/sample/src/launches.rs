@@ -59,7 +59,7 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
         let (warp_instructions, signature) = counts(kernel, &mut probed)?;
         let Dim3 { x, y, z } = kernel.info.block;
         Ok(Launch {
-            index: KernelIndex(index as u16),
+            index: KernelIndex(index as u32),
             code: Code {
                 name: kernel.info.name.clone(),
                 block: [x, y, z],

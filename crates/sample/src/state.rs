@@ -237,7 +237,7 @@ fn part(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Pla
     for (launch, kernel) in workload.kernels.iter().enumerate() {
         kernel.source.choose(parts.get(&launch).map(|plan| &*plan.ranges));
     }
-    let place: BTreeMap<usize, u16> = kept.iter().copied().zip(0..).collect();
+    let place: BTreeMap<usize, u32> = kept.iter().copied().zip(0..).collect();
     let of = |kernel: KernelIndex| place.get(&kernel.index()).map(|place| KernelIndex(*place));
     let kernels = kept.iter().map(|launch| {
         let whole = &workload.kernels[*launch];

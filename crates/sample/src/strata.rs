@@ -144,7 +144,7 @@ pub(super) mod tests {
         let info = KernelInfo { name: name.into(), ..source.kernels[0].info.clone() };
         let kernel = Kernel { info, source: source.kernels[0].source.clone() };
         let mut launch = super::super::launches::launches(&Workload { kernels: vec![kernel], ..source }).unwrap().remove(0);
-        (launch.index, launch.warp_instructions, launch.ctas, launch.row) = (KernelIndex(index as u16), warp_instructions, 8, 8);
+        (launch.index, launch.warp_instructions, launch.ctas, launch.row) = (KernelIndex(index as u32), warp_instructions, 8, 8);
         (launch.sectors, launch.classes) = (0.0, [0.0; OpClass::COUNT]);
         (launch.lines, launch.new_lines) = (None, None);
         launch

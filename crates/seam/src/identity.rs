@@ -8,7 +8,7 @@ use warpshard_base::{KernelIndex, PortId};
 /// place of a byte mask, which reads need none of. Of a write the L1 knows the warp. A prefetch has the kernel and the port alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Identity {
-    /// The kernel launch; `u16::MAX` for CPU cores.
+    /// The kernel launch; `MOST_KERNELS` of `warpshard_base` for CPU cores.
     pub kernel: KernelIndex,
     /// The port of the network at which the requester sits: the SMs have the first ports, CPU cores the following ones.
     pub port: PortId,

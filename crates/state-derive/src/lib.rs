@@ -11,27 +11,26 @@ use syn::spanned::Spanned as _;
 use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Index, parse_macro_input, parse_quote};
 
 /// Implements `State` field by field. `#[state(fixed)]` on a field says that it follows from the configuration and is not saved; on a type, that
-/// all of it does.
+/// all of it does. `#[state(checked)]` on a type says that what was loaded is refused where its `fn check(&self) -> Result<(), StateError>` does.
 #[proc_macro_derive(State, attributes(state))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     implementation(input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// Whether `#[state(fixed)]` is among the attributes.
-fn is_fixed(attributes: &[Attribute]) -> syn::Result<bool> {
-    let mut fixed = false;
+/// Whether `#[state(WORD)]` is among the attributes, of which all words are `known`.
+fn says(attributes: &[Attribute], word: &str, known: &[&str]) -> syn::Result<bool> {
+    let mut said = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("state")) {
         attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("fixed") {
-                fixed = true;
-                return Ok(());
-            }
-            Err(meta.error("only `fixed` is known here"))
+            said |= meta.path.is_ident(word);
+            if known.iter().any(|known| meta.path.is_ident(known)) { Ok(()) } else { Err(meta.error("an unknown word")) }
         })?;
     }
-    Ok(fixed)
+    Ok(said)
 }
+
+const OF_TYPES: &[&str] = &["fixed", "checked"];
 
 /// The fields of a struct or variant: how each is named in a pattern, the variable that holds it, and whether it is fixed.
 struct Part {
@@ -50,7 +49,7 @@ fn parts(fields: &Fields) -> syn::Result<Vec<Part>> {
                 quote!(#index)
             }
         };
-        Ok(Part { pattern, variable, fixed: is_fixed(&field.attrs)? })
+        Ok(Part { pattern, variable, fixed: says(&field.attrs, "fixed", &["fixed"])? })
     };
     fields.iter().enumerate().map(part).collect()
 }
@@ -84,7 +83,8 @@ fn loading(parts: &[Part]) -> Tokens {
 }
 
 fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
-    let all_fixed = is_fixed(&input.attrs)?;
+    let all_fixed = says(&input.attrs, "fixed", OF_TYPES)?;
+    let checked = says(&input.attrs, "checked", OF_TYPES)?;
     for parameter in &mut input.generics.params {
         if let GenericParam::Type(parameter) = parameter
             && !all_fixed
@@ -132,6 +132,14 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
             (quote!(match self { #(#saves)* }), load, read)
         }
         Data::Union(_) => return Err(syn::Error::new(name.span(), "a union has no state that can be told")),
+    };
+    let (load, read) = if checked {
+        (
+            quote!(let loaded: Result<(), ::warpshard_state::StateError> = (|| { #load })(); loaded?; self.check()),
+            quote!(let made: Self = (|| { #read })()?; made.check()?; Ok(made)),
+        )
+    } else {
+        (load, read)
     };
     // Inlined, the code of a whole machine would be compiled in the package that puts its parts together, and again in that package's tests.
     let is_small = all_fixed || matches!(&input.data, Data::Struct(data) if data.fields.len() <= 2);

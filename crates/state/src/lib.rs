@@ -68,6 +68,37 @@ impl StateError {
     }
 }
 
+/// Checks of linked lists among `elements` that each walk from one of `starts` comes to an end and stays among the elements, so that nobody follows a
+/// forged list for ever. `next` gives the element after another.
+///
+/// # Errors
+/// When a list leads back to itself or out of the elements.
+pub fn lists_end(
+    elements: usize,
+    starts: impl IntoIterator<Item = usize>,
+    next: impl Fn(usize) -> Option<usize>,
+) -> Result<(), StateError> {
+    // The walk, counted from 1, that came to each element first; what an earlier walk came to ends.
+    let mut seen = vec![0_u32; elements];
+    for (walk, start) in (1..).zip(starts) {
+        let mut at = Some(start);
+        while let Some(element) = at {
+            let seen = seen
+                .get_mut(element)
+                .ok_or_else(|| StateError::new(format!("a saved list of {elements} elements leads to number {element}")))?;
+            if *seen == walk {
+                return Err(StateError::new(format!("a saved list of {elements} elements leads back to itself at number {element}")));
+            }
+            if *seen != 0 {
+                break;
+            }
+            *seen = walk;
+            at = next(element);
+        }
+    }
+    Ok(())
+}
+
 /// The bytes of saved state, and what was written once for several places.
 #[derive(Debug, Default)]
 pub struct Writer {

@@ -39,7 +39,7 @@ pub struct SmActivity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaSpan {
     /// The kernel's place in the workload.
-    pub kernel: u16,
+    pub kernel: u32,
     /// The CTA's number in its grid.
     pub cta: u32,
     /// Core cycle in which it started.

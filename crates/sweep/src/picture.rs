@@ -32,7 +32,12 @@ pub(super) fn draw(frame: &Frame, keys: &[String]) -> Result<Option<String>, Pic
         [x] => lines(&varied, x, &measured).map(|plot| plot.svg()),
         [x, y, ..] => heat(&varied, x, y, &measured).map(|heat| heat.svg()),
     };
-    drawn.transpose()
+    Ok(drawn.transpose()?.map(|svg| fitting(&svg)))
+}
+
+/// The same document, which a browser shows whole where its window is narrower than the picture.
+fn fitting(svg: &str) -> String {
+    svg.replacen("<svg ", "<svg style=\"max-width:100%;height:auto\" ", 1)
 }
 
 /// A number for each run.
@@ -210,6 +215,7 @@ mod tests {
         let (table, keys) = frame(&["gpu.sms"], &runs);
         let svg = draw(&table, &keys).unwrap().unwrap();
         assert!(["gpu.sms", "core cycles over gpu.sms", "a", "b"].iter().all(|text| texts(&svg).contains(text)), "{svg}");
+        assert!(svg.starts_with("<svg style=\"max-width:100%;height:auto\" width="), "a phone shows all of it: {svg}");
     }
 
     #[test]

@@ -231,7 +231,7 @@ const REDO: &str = "trace the kernel again, or write the line by hand";
 
 /// Launches by their numbers in the list, from 1 on.
 fn numbers(value: &str) -> Option<Vec<KernelIndex>> {
-    value.split(',').map(|number| number.trim().parse::<u16>().ok()?.checked_sub(1).map(KernelIndex)).collect()
+    value.split(',').map(|number| number.trim().parse::<u32>().ok()?.checked_sub(1).map(KernelIndex)).collect()
 }
 
 fn dim(value: &str) -> Option<Dim3> {

@@ -51,11 +51,10 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
         match line {
             Line::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),
             Line::Kernel { file, .. } => {
-                let index =
-                    u16::try_from(workload.kernels.len()).map_err(|_| kernel::too_many_kernels(path, workload.kernels.len() + 1))?;
-                workload.commands.push(Command::Launch(KernelIndex(index)));
+                let index = workload.kernels.len();
+                workload.commands.push(Command::Launch(KernelIndex(index as u32)));
                 let opened = kernel::open(&file, options, pool.as_ref())?;
-                kernel::check_order(&opened, usize::from(index))?;
+                kernel::check_order(&opened, index)?;
                 add(&mut workload.notes, opened.notes.iter().map(|note| (note.clone(), 1)));
                 let source = source(&opened, options, &mut eager, &mut workload.notes)?;
                 workload.kernels.push(Kernel { info: opened.info, source });

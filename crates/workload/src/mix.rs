@@ -73,14 +73,14 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
     };
     for (number, Part { workload, priority }) in parts.into_iter().enumerate() {
         let app = AppId(number as u16);
-        let (start, commands) = (mixed.kernels.len() as u16, mixed.commands.len());
+        let (start, commands) = (mixed.kernels.len() as u32, mixed.commands.len());
         mixed.commands.extend(workload.commands.into_iter().map(|command| match command {
             Command::Launch(kernel) => Command::Launch(KernelIndex(start + kernel.0)),
             Command::CopyToDevice { addr, bytes } => Command::CopyToDevice { addr: Addr(addr.0.wrapping_add(address_space(app))), bytes },
         }));
         mixed.kernels.extend(workload.kernels);
-        let kernels = start..mixed.kernels.len() as u16;
-        for kernel in &mut mixed.kernels[usize::from(start)..] {
+        let kernels = start..mixed.kernels.len() as u32;
+        for kernel in &mut mixed.kernels[start as usize..] {
             kernel.info.app = app;
             kernel.info.after.iter_mut().for_each(|before| before.0 += start);
             kernel.info.copy.iter_mut().for_each(|copy| {
@@ -104,7 +104,7 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
     }
     if again {
         let once = mixed.kernels.clone();
-        mixed.applications.iter_mut().for_each(|app| app.again = app.kernels.start + first as u16..app.kernels.end + first as u16);
+        mixed.applications.iter_mut().for_each(|app| app.again = app.kernels.start + first as u32..app.kernels.end + first as u32);
         mixed.kernels.extend(once);
     }
     Ok(mixed)

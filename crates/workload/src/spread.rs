@@ -97,7 +97,7 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
             made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { one(named.unwrap_or_default()) }, sms)?;
             everywhere |= wide || named != app.gpu;
         }
-        let kernels = first as u16..made.workload.kernels.len() as u16;
+        let kernels = first as u32..made.workload.kernels.len() as u32;
         let commands = commands..made.workload.commands.len();
         restarts += u64::from(everywhere && !app.again.is_empty());
         let again = if everywhere { 0..0 } else { app.again.clone() };
@@ -105,7 +105,7 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
     }
     for (app, again) in &mut applications {
         let from = again.clone();
-        app.again = made.workload.kernels.len() as u16..(made.workload.kernels.len() + from.len()) as u16;
+        app.again = made.workload.kernels.len() as u32..(made.workload.kernels.len() + from.len()) as u32;
         for index in from {
             let mut kernel = workload.kernel(KernelIndex(index)).clone();
             kernel.info.gpu = Some(kernel.info.gpu.or(app.gpu).unwrap_or_default());
@@ -119,8 +119,8 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
     if restarts > 0 {
         made.notes.push(("applications that run on several GPUs are not started again".to_owned(), restarts));
     }
-    if made.kernels.len() > usize::from(u16::MAX) {
-        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {}", made.kernels.len(), u16::MAX).into());
+    if made.kernels.len() > MOST_KERNELS {
+        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {MOST_KERNELS}", made.kernels.len()).into());
     }
     made.applications = if workload.applications.is_empty() { Vec::new() } else { applications.into_iter().map(|(app, _)| app).collect() };
     made.homes.sort_by_key(|(range, _)| range.start);
@@ -190,7 +190,7 @@ impl Made {
                 let problem = "kernels once each is spread over the GPUs; simulate its parts one after the other";
                 return Err(format!("the workload has more than {MOST_KERNELS} {problem}"));
             }
-            let number = number as u16;
+            let number = number as u32;
             let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), ..info.clone() };
             let mut source = Arc::clone(source);
             if count > 1 {

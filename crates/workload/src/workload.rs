@@ -259,9 +259,9 @@ pub struct Application {
     /// Its name, for reports.
     pub name: String,
     /// The kernels that it launches.
-    pub kernels: Range<u16>,
+    pub kernels: Range<u32>,
     /// The same kernels once more, as launched after its first end; empty where it is not started again.
-    pub again: Range<u16>,
+    pub again: Range<u32>,
     /// Its commands among those of the workload.
     pub commands: Range<usize>,
     /// Among kernels that wait, those of the highest number go first.
@@ -301,13 +301,13 @@ impl Workload {
         if !self.applications.is_empty() {
             return self.applications.clone();
         }
-        let (kernels, commands) = (0..self.kernels.len() as u16, 0..self.commands.len());
+        let (kernels, commands) = (0..self.kernels.len() as u32, 0..self.commands.len());
         vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0, arrivals: Vec::new(), gpu: None }]
     }
 
     /// Kernels without those that applications launch again.
     pub fn first_launches(&self) -> usize {
-        self.applications.iter().map(|app| usize::from(app.kernels.end)).max().unwrap_or(self.kernels.len())
+        self.applications.iter().map(|app| app.kernels.end as usize).max().unwrap_or(self.kernels.len())
     }
 
     /// The notes of loading and of the CTAs handed out since, equal ones added up.

@@ -12,6 +12,8 @@ let paused = false, misses = 0;
 const ask = (path, method = "GET") => fetch(path, { method, headers: { "X-Warpshard": "1", ...(token && { Authorization: `Bearer ${token}` }) } });
 const make = (tag, text) => { const made = document.createElement(tag); made.textContent = text ?? ""; return made; };
 const tile = (name, value) => { const made = make("div"); made.append(make("b", value), make("span", name)); return made; };
+// Only what needs attention is in the colour of a warning.
+const say = (text, warns = false) => { $("said").textContent = text; $("said").classList.toggle("warns", warns); };
 const row = (cells) => { const made = make("tr"); made.append(...cells); return made; };
 
 function show(state) {
@@ -21,12 +23,12 @@ function show(state) {
   const load = [tile("simulated for", time(state.seconds)), tile("host load, of cores", `${short(host.load)} of ${host.cores}`),
     tile("memory", host.memory == null ? "–" : `${(host.memory / 2 ** 20).toFixed(0)} MiB`), tile("cores that this run uses", short(recent.cores, 1))];
   if (!state.begun) {
-    $("said").textContent = "The run has not shown anything yet.";
+    say("The run is being prepared: the machine is built, and the first instructions of the workload are executed or read. Progress follows here.");
     $("tiles").replaceChildren(...load);
     return;
   }
   paused = state.paused;
-  $("said").textContent = paused ? "The run stands still." : "";
+  say(paused ? "The run stands still." : "");
   for (const id of ["pause", "list"]) $(id).disabled = false;
   $("pause").textContent = paused ? "Go on" : "Pause";
   const share = state.ctas ? state.ctas_done / state.ctas : 0;
@@ -63,7 +65,7 @@ async function look() {
   try {
     const answer = await ask("/state");
     if (answer.status === 401) {
-      $("said").textContent = "A token is needed: open the address that the run prints, http://ADDRESS/#TOKEN.";
+      say("A token is needed: open the address that the run prints, http://ADDRESS/#TOKEN.", true);
       return;
     }
     show(await answer.json());
@@ -71,7 +73,7 @@ async function look() {
   } catch {
     // A run that has ended takes its page along.
     if (++misses > 2) {
-      $("said").textContent = "The run has ended, or its host cannot be reached.";
+      say("The run has ended, or its host cannot be reached.", true);
       for (const id of ["pause", "list"]) $(id).disabled = true;
       return;
     }

@@ -151,7 +151,7 @@ fn slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
         let slice = hop.index;
         let asked = |wanted: &[MemOp]| {
             let of_these = hop.packets.iter().filter(|(_, packet)| wanted.contains(&packet.op));
-            of_these.map(|(_, packet)| u64::from(packet.sectors.count())).sum::<u64>()
+            of_these.map(|(_, packet)| u64::from(packet.sectors().count())).sum::<u64>()
         };
         let at = |name| of(outcome, "llc", slice, name);
         assert_eq!(at("accesses"), hop.sectors(), "{name}: sectors asked of slice {slice}");
@@ -205,7 +205,7 @@ fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
     for kernel in &outcome.kernels {
         let requests = |wanted: &[MemOp]| {
             let all = record.hops(Way::SmToNet).flat_map(|hop| &hop.packets);
-            all.filter(|(_, packet)| packet.kernel == kernel.index && wanted.contains(&packet.op)).count() as u64
+            all.filter(|(_, packet)| packet.kernel() == kernel.index && wanted.contains(&packet.op)).count() as u64
         };
         let c = &kernel.counters.iter().collect::<Vec<_>>();
         let read_misses = sum(c, &["l1_read_misses", "l1_read_sector_misses"]);

@@ -34,7 +34,7 @@ pub(crate) struct Hop {
 
 impl Hop {
     pub(crate) fn sectors(&self) -> u64 {
-        self.packets.iter().map(|(_, packet)| u64::from(packet.sectors.count())).sum()
+        self.packets.iter().map(|(_, packet)| u64::from(packet.sectors().count())).sum()
     }
 }
 

@@ -113,10 +113,11 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool, ordered: boo
 }
 
 /// A sector that was asked for: whose, by what name, and what for.
-type Asked = (u16, u32, u16, u8, u32, u64);
+type Asked = (u16, u32, u32, u8, u32, u64);
 
 fn sectors(packet: &MemPacket) -> impl Iterator<Item = Asked> {
-    let MemPacket { addr, token, bytes, port, kernel, sectors, op, .. } = *packet;
+    let MemPacket { addr, token, bytes, port, op, .. } = *packet;
+    let (kernel, sectors) = (packet.kernel(), packet.sectors());
     let line: Addr = addr.line();
     sectors.iter().map(move |i| (port.0, token, kernel.0, op as u8, bytes, line.0 + u64::from(i) * SECTOR_BYTES))
 }
@@ -195,7 +196,7 @@ type Words = [Option<(u64, u16)>; 3];
 
 /// A CTA is launched, started and done once each, in this order, on one SM; in a completed run every CTA is.
 pub(crate) fn ctas(workload: &Workload, record: &Record, completed: bool) -> Verdict {
-    let mut seen: BTreeMap<(u16, u32), Words> = BTreeMap::new();
+    let mut seen: BTreeMap<(u32, u32), Words> = BTreeMap::new();
     for word in &record.ctas {
         let all = seen.entry((word.kernel.0, word.cta.0)).or_default();
         let place = &mut all[word.word as usize];
@@ -215,8 +216,8 @@ pub(crate) fn ctas(workload: &Workload, record: &Record, completed: bool) -> Ver
     if completed {
         for (kernel, launch) in workload.kernels.iter().enumerate() {
             for cta in 0..launch.info.ctas() {
-                let whole = seen.get(&(kernel as u16, cta)).is_some_and(|words| words.iter().all(Option::is_some));
-                demand!(whole, "cta {cta} of kernel {kernel} was not carried out: {:?}", seen.get(&(kernel as u16, cta)));
+                let whole = seen.get(&(kernel as u32, cta)).is_some_and(|words| words.iter().all(Option::is_some));
+                demand!(whole, "cta {cta} of kernel {kernel} was not carried out: {:?}", seen.get(&(kernel as u32, cta)));
             }
         }
     }

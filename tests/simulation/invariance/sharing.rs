@@ -89,7 +89,7 @@ impl Controller for Shuffle {
         let sms = seen.sms.rows().len();
         let sm = SmId(below(sms) as u16);
         let owner = Decision::Owner { sm: Some(sm), app: AppId(below(seen.facts.applications.len()) as u16) };
-        let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
+        let kernel = KernelIndex(below(seen.facts.kernels.len()));
         let on = (below(2) == 0).then_some(sm);
         let most = Decision::KernelCtas { sm: on, kernel, limit: 1 + below(4) };
         [owner, most].into_iter().filter(|decision| of_mode == Some(decision.knob())).for_each(|decision| out.decide(decision));

@@ -128,7 +128,7 @@ impl Task for Timing<'_> {
             }
             executed = launch as usize + 1;
             let machine = self.machine(clock)?.machine;
-            let commands = vec![Command::Launch(KernelIndex(launch as u16))];
+            let commands = vec![Command::Launch(KernelIndex(launch as u32))];
             let outcome = simulate(&machine, &Arc::new(Workload { commands, ..whole.clone() }), RunOptions::default())?.outcome;
             taken.alone.push(of_launch(&machine, &whole.kernels[launch as usize].info, &outcome, launch as usize));
         }

@@ -119,8 +119,8 @@ struct Copies {
     end: usize,
     next: usize,
     /// What the numbers of the kernels that are launched now exceed those in the commands by.
-    moved: u16,
-    again: u16,
+    moved: u32,
+    again: u32,
 }
 
 impl Copies {

@@ -49,7 +49,7 @@ impl KernelRecords {
         let mut rows = Vec::with_capacity(records.len());
         for (i, (kernel, record)) in workload.kernels.iter().zip(records).enumerate() {
             rows.push(KernelStats {
-                index: KernelIndex(i as u16),
+                index: KernelIndex(i as u32),
                 name: kernel.info.name.clone(),
                 id: kernel.info.id,
                 app: kernel.info.app,

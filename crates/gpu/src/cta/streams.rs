@@ -63,8 +63,8 @@ type Waiting = (bool, Reverse<i32>, KernelIndex);
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct AppState {
     /// Its kernels, and the same once more for later executions.
-    kernels: Range<u16>,
-    again: Range<u16>,
+    kernels: Range<u32>,
+    again: Range<u32>,
     priority: i32,
     /// Kernels of the present execution that have not ended.
     left: usize,
@@ -82,7 +82,7 @@ fn arrivals(workload: &Workload) -> Box<[Cycle]> {
     let mut arrivals = vec![Cycle(0); workload.kernels.len()];
     for app in &workload.applications {
         let own = app.kernels.clone().zip(&app.arrivals);
-        own.for_each(|(kernel, arrival)| arrivals[usize::from(kernel)] = *arrival);
+        own.for_each(|(kernel, arrival)| arrivals[kernel as usize] = *arrival);
     }
     arrivals.into()
 }
@@ -108,7 +108,7 @@ impl System {
     /// With `successors` by kernel.
     fn new(workload: &Workload, gpu: GpuId, successors: &[Vec<KernelIndex>]) -> Self {
         let on = |kernel: KernelIndex| workload.kernel(kernel).info.on_gpu();
-        let all = || (0..workload.kernels.len() as u16).map(KernelIndex);
+        let all = || (0..workload.kernels.len() as u32).map(KernelIndex);
         let listeners = |kernel: KernelIndex| -> Vec<GpuId> {
             let others: BTreeSet<GpuId> = successors[kernel.index()].iter().map(|next| on(*next)).filter(|other| *other != gpu).collect();
             if on(kernel) == gpu { others.into_iter().collect() } else { Vec::new() }
@@ -217,7 +217,7 @@ impl Streams {
     }
 
     /// An execution of an application begins: kernels that wait for none may be launched.
-    fn begin(&mut self, app: usize, kernels: Range<u16>) {
+    fn begin(&mut self, app: usize, kernels: Range<u32>) {
         for kernel in kernels.map(KernelIndex) {
             let Some(predecessors) = self.predecessors[kernel.index()] else { continue };
             self.missing[kernel.index()] = predecessors;

@@ -89,7 +89,7 @@ impl Net {
 
     #[inline]
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
-        let MemPacket { addr, token, sectors, .. } = *packet;
+        let (addr, token, sectors) = (packet.addr, packet.token, packet.sectors());
         self.replies.append((at, Reply { addr, token, sectors }));
         self.next_reply = self.next_reply.min(at);
         self.due = self.due.min(at);

@@ -37,6 +37,6 @@ pub(super) fn progress(core: &Core, preempt: &PreemptStage) -> SmProgress {
     SmProgress {
         resident: core.ctas.iter().map(one).collect(),
         gone: core.history.gone.iter().copied().collect(),
-        ended: ended.map(|(kernel, ended)| (KernelIndex(kernel as u16), ended)).collect(),
+        ended: ended.map(|(kernel, ended)| (KernelIndex(kernel as u32), ended)).collect(),
     }
 }

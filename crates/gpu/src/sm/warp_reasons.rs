@@ -44,7 +44,7 @@ struct Doing {
     resolved_at: u64,
     /// The same: before, its next instruction is not there.
     fetched_at: u64,
-    kernel: u16,
+    kernel: u32,
     reason: WarpReason,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct WarpReasons {
     warps: Box<[Doing; MAX_WARPS]>,
     /// What is not in `counts` yet: warp cycles of one launch.
     latest: WarpReasonCounts,
-    latest_kernel: u16,
+    latest_kernel: u32,
     counts: PerKernel<WarpReasonCounts>,
 }
 
@@ -162,7 +162,7 @@ impl WarpReasons {
     fn change(&mut self, warp: usize, reason: WarpReason, at: u64) {
         let doing = &mut self.warps[warp];
         if doing.kernel != self.latest_kernel {
-            add(self.counts.at(usize::from(self.latest_kernel)), &mut self.latest);
+            add(self.counts.at(self.latest_kernel as usize), &mut self.latest);
             self.latest_kernel = doing.kernel;
         }
         if matches!(doing.reason, WarpReason::Wait | WarpReason::Drain) && doing.since < doing.fetched_at {
@@ -200,7 +200,7 @@ impl WarpReasons {
         }
         self.not_selected = not_selected;
         if self.latest.iter().any(|cycles| *cycles > 0) {
-            add(self.counts.at(usize::from(self.latest_kernel)), &mut self.latest);
+            add(self.counts.at(self.latest_kernel as usize), &mut self.latest);
         }
     }
 

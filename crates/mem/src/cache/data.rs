@@ -1,6 +1,6 @@
 //! A data cache: tags, MSHRs, miss queue and data ports, the path of a read, and that of data which comes.
 
-use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelSectors, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
 use warpshard_config::machine::{Allocate, Cache, WriteMiss};
 use warpshard_seam::{self as seam, CacheSite, Identity, Level, Own};
 
@@ -123,9 +123,10 @@ impl DataCache {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
-    /// Keeps sectors of a line, which are at hand, as if they had been fetched. The line that makes room is written back. Changes nothing where no line
+    /// Keeps the sectors of an access, which are at hand, as if they had been fetched. The line that makes room is written back. Changes nothing where no line
     /// can make room, or the write-back finds none.
-    pub fn keep(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: Cycle) {
+    pub fn keep(&mut self, access: &Access, now: Cycle) {
+        let Access { addr, set, sectors, .. } = *access;
         if self.spec.allocate == Allocate::OnFill {
             self.tags.fill_allocating(addr, set, sectors, now.0);
             return;
@@ -138,7 +139,7 @@ impl DataCache {
         if probe.lookup != Lookup::Hit {
             self.tags.fill(probe.line, addr, sectors);
         }
-        let written = self.send_evicted(evicted, 0);
+        let written = self.send_evicted(evicted, access);
         self.use_data_port(written, now);
     }
 
@@ -435,18 +436,20 @@ impl DataCache {
 
     /// Writes back what had to make room, where modified lines are; returns its sectors.
     #[inline]
-    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> u32 {
+    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, access: &Access) -> u32 {
         match evicted {
-            Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, token),
+            Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, access),
             _ => 0,
         }
     }
 
-    fn write_back(&mut self, evicted: &Evicted, token: u32) -> u32 {
+    fn write_back(&mut self, evicted: &Evicted, access: &Access) -> u32 {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        self.miss_queue.append(Down { addr: evicted.addr, token, bytes, sectors: evicted.sectors, kind: DownKind::WriteBack });
-        evicted.sectors.count()
+        let Evicted { addr, sectors, .. } = *evicted;
+        let part = KernelSectors::new(access.owner.kernel, sectors);
+        self.miss_queue.append(Down { addr, token: access.token, bytes, part, kind: DownKind::WriteBack });
+        sectors.count()
     }
 
     /// Whether the MSHRs take a request for data whose fetch `found` is outstanding, or none.
@@ -481,10 +484,11 @@ impl DataCache {
                 }
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
                 let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
-                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kind: DownKind::Fetch { entry } });
+                let part = KernelSectors::new(access.owner.kernel, sectors);
+                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, part, kind: DownKind::Fetch { entry } });
             }
         }
-        Ok(self.send_evicted(evicted, token))
+        Ok(self.send_evicted(evicted, access))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The path of a write through a data cache, by the rows of the table of the write policies.
 
-use warpshard_base::Cycle;
+use warpshard_base::{Cycle, KernelSectors};
 
 use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
 use super::down::{Down, DownKind, segment};
@@ -38,7 +38,7 @@ impl DataCache {
     #[cold]
     fn clean(&mut self, access: &Access) -> u32 {
         let cleaned = if self.room(1).is_ok() { self.tags.clean_oldest(access.set) } else { None };
-        self.send_evicted(cleaned, access.token)
+        self.send_evicted(cleaned, access)
     }
 
     fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
@@ -80,7 +80,7 @@ impl DataCache {
 
     /// A line takes the write.
     fn take_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
-        let Access { addr, sectors, bytes, token, .. } = *access;
+        let Access { addr, sectors, bytes, .. } = *access;
         self.room(1)?;
         if self.rules.through {
             self.send_write(access);
@@ -88,7 +88,7 @@ impl DataCache {
         let evicted = self.tags.access(probe, addr, sectors, now.0);
         self.tags.write(probe.line, sectors, bytes);
         self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
-        let evicted = self.send_evicted(evicted, token);
+        let evicted = self.send_evicted(evicted, access);
         Ok((if self.rules.through { Answer::FromBelow } else { Answer::Now }, evicted))
     }
 
@@ -110,7 +110,7 @@ impl DataCache {
     }
 
     fn send_write(&mut self, access: &Access) {
-        let Access { addr, token, bytes, sectors, .. } = *access;
-        self.miss_queue.append(Down { addr, token, bytes, sectors, kind: DownKind::Write });
+        let Access { addr, token, bytes, sectors, owner, .. } = *access;
+        self.miss_queue.append(Down { addr, token, bytes, part: KernelSectors::new(owner.kernel, sectors), kind: DownKind::Write });
     }
 }

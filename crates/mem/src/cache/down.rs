@@ -1,6 +1,6 @@
 //! What a cache sends to the next level.
 
-use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
+use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
 use super::Owner;
 
@@ -28,25 +28,40 @@ pub struct Down {
     /// Token of the request that caused it.
     pub token: u32,
     /// Bytes written in the one sector meant; all ones otherwise. Of a fetch for a read: the read's signature, as in
-    /// [`Access::bytes`](super::Access::bytes). An LLC slice, below which nobody asks for either, keeps the owner here.
+    /// [`Access::bytes`](super::Access::bytes). An LLC slice, below which nobody asks for either, keeps the requester's port here.
     pub bytes: u32,
-    /// The sectors meant.
-    pub sectors: SectorMask,
+    /// The sectors meant, and the kernel of the request that caused it.
+    pub part: KernelSectors,
     /// What is to be done.
     pub kind: DownKind,
 }
 
+const _: () = assert!(size_of::<Down>() == 24);
+
 impl Down {
-    /// Notes whose it is, in place of the bytes.
+    /// The kernel of the request that caused it.
     #[inline]
-    pub(crate) fn set_owner(&mut self, owner: Owner) {
-        self.bytes = u32::from(owner.port.0) << 16 | u32::from(owner.kernel.0);
+    pub fn kernel(&self) -> KernelIndex {
+        self.part.kernel()
     }
 
-    /// What [`Down::set_owner`] noted.
+    /// The sectors meant.
+    #[inline]
+    pub fn sectors(&self) -> SectorMask {
+        self.part.sectors()
+    }
+
+    /// Notes whose it is, which is of the same kernel: the port in place of the bytes.
+    #[inline]
+    pub(crate) fn set_owner(&mut self, owner: Owner) {
+        debug_assert!(self.kernel() == owner.kernel, "{self:?} is of {owner:?}");
+        self.bytes = u32::from(owner.port.0);
+    }
+
+    /// Whose it is, once [`Down::set_owner`] noted that.
     #[inline]
     pub(crate) fn owner(&self) -> Owner {
-        Owner { port: PortId((self.bytes >> 16) as u16), kernel: KernelIndex(self.bytes as u16) }
+        Owner { port: PortId(self.bytes as u16), kernel: self.kernel() }
     }
 
     /// Whether data is fetched.

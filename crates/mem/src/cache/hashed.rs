@@ -3,6 +3,7 @@
 //! A look-up walks a short chain, regardless of the associativity.
 
 use warpshard_base::{Slots, prefetch};
+use warpshard_state::StateError;
 
 use super::directory::{Directory, NONE, Spot};
 use super::index::hash;
@@ -21,6 +22,7 @@ struct Line<L> {
 
 /// Lines in buckets.
 #[derive(Clone, Debug, warpshard_state::State)]
+#[state(checked)]
 pub(super) struct Hashed<S, L> {
     max_ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
@@ -36,6 +38,13 @@ pub(super) struct Hashed<S, L> {
 }
 
 impl<S, L> Hashed<S, L> {
+    /// Refuses saved lines whose look-ups would not end.
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let starts = self.buckets.as_slice().iter().copied().filter_map(some);
+        warpshard_state::lists_end(self.lines.len(), starts, |at| some(self.lines[at].chain))
+    }
+
     /// Notes whether a way holds a line.
     #[inline]
     fn set_empty(&mut self, at: Spot, empty: bool) {

@@ -5,6 +5,7 @@
 //! reused first, and neighbouring keys have neighbouring buckets.
 
 use warpshard_base::{Ring, Slots, prefetch};
+use warpshard_state::StateError;
 
 use super::index::hash;
 
@@ -43,6 +44,7 @@ struct Node {
 
 /// The table of outstanding fetches, keyed by sector (or line) number.
 #[derive(Clone, Debug, warpshard_state::State)]
+#[state(checked)]
 pub struct Mshr {
     entries: Slots<Entry>,
     capacity: u32,
@@ -85,6 +87,13 @@ impl Mshr {
             max_merge: max_merge.min(u32::from(NONE)) as u16,
             ready: Ring::new(entries as usize),
         }
+    }
+
+    /// Refuses a saved table whose look-ups would not end.
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let starts = self.buckets.as_slice().iter().copied().chain([self.free]).filter_map(some);
+        warpshard_state::lists_end(self.capacity as usize, starts, |at| some(self.entries.get(at as u32).chain))
     }
 
     /// Bytes of its arrays, without what grows with the requests that wait.

@@ -2,6 +2,7 @@
 
 use warpshard_base::{Addr, SECTORS_PER_LINE, SectorMask};
 use warpshard_config::machine::{Allocate, Cache};
+use warpshard_state::StateError;
 
 use super::directory::NONE;
 use super::replacement::{Of, Order};
@@ -61,6 +62,11 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
 
     pub(super) fn hot_bytes(&self) -> usize {
         self.directory.hot_bytes() + self.order.hot_bytes()
+    }
+
+    /// As [`Order::lists_end`].
+    pub(super) fn lists_end(&self) -> Result<(), StateError> {
+        self.order.lists_end(&self.directory, self.sets)
     }
 
     /// Whether lines are divided into sectors.

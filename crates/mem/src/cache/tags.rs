@@ -6,6 +6,7 @@
 use warpshard_base::{Addr, LINE_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, Replacement};
 use warpshard_seam::{self as seam, BoxedReplacement};
+use warpshard_state::StateError;
 
 use super::directory::{Directory, NONE};
 use super::hashed::Hashed;
@@ -16,6 +17,7 @@ use super::tag_lines::TagLines;
 
 /// The tags of a cache.
 #[derive(Clone, Debug, warpshard_state::State)]
+#[state(checked)]
 pub struct TagArray(Kind);
 
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -65,6 +67,11 @@ impl TagArray {
             (Replacement::Lru, ..=packed::MAX_WAYS) => Kind::Few(TagLines::new(spec, max_ways, write_ratio)),
             _ => Kind::Many(TagLines::new(spec, max_ways, write_ratio)),
         })
+    }
+
+    /// Refuses saved tags in which a search for a victim would not end.
+    fn check(&self) -> Result<(), StateError> {
+        each!(self, tags => tags.lists_end())
     }
 
     /// Tells the request that comes next to a policy of replacement that sees requests.

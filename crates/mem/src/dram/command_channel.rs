@@ -144,7 +144,7 @@ impl CommandChannel {
         debug_assert!(self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
         let Some(token) = self.free.pop() else { panic!("the channel has no name for a request for {}", request.addr) };
         let line = self.map.within_partition(request.addr.line());
-        let sectors = if request.sectors.0 == 0 { 1 << request.addr.sector_index() } else { request.sectors.0 };
+        let sectors = if request.sectors().0 == 0 { 1 << request.addr.sector_index() } else { request.sectors().0 };
         let burst = self.burst_bytes.min(LINE_BYTES);
         let width = (burst / SECTOR_BYTES).max(1);
         let touched = (1u8 << width) - 1;
@@ -155,10 +155,10 @@ impl CommandChannel {
                     bank,
                     row,
                     column,
-                    write: !request.kind.is_read(),
+                    write: !request.is_read(),
                     token,
                     port: request.port,
-                    kernel: request.kernel,
+                    kernel: request.kernel(),
                 });
             }
         }
@@ -204,7 +204,7 @@ impl CommandChannel {
             }
             let request = *request;
             self.free.push(token);
-            match request.kind {
+            match request.kind() {
                 RequestKind::WriteBack { .. } => self.written.push_back(request),
                 RequestKind::Read { .. } => {
                     self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));

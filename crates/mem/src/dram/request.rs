@@ -1,6 +1,6 @@
 //! What a channel is asked for, and what it says of its work.
 
-use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
+use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
 /// What a request wants, and what of its slice hears of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -22,18 +22,14 @@ pub enum RequestKind {
     },
 }
 
-impl RequestKind {
-    /// Whether it reads.
-    #[inline]
-    pub fn is_read(self) -> bool {
-        matches!(self, Self::Read { .. })
-    }
-}
-
-impl Default for RequestKind {
-    fn default() -> Self {
-        Self::Read { entry: 0 }
-    }
+/// What a request does, without the number that [`RequestKind`] has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
+#[repr(u8)]
+pub(crate) enum Op {
+    #[default]
+    Read,
+    Write,
+    WriteBack,
 }
 
 /// A request to a channel.
@@ -41,22 +37,21 @@ impl Default for RequestKind {
 pub struct Request {
     /// The address, for the requester.
     pub addr: Addr,
-    /// What is wanted.
-    pub kind: RequestKind,
+    /// The number in [`Request::kind`].
+    pub(crate) number: u32,
     /// Row of the bank.
     pub row: u32,
     /// Low half of the DRAM cycle in which it left its slice, for the latency.
     pub since: u32,
     /// The port of the requester; of a write-back that of the request which its line made room for.
     pub port: PortId,
-    /// The kernel of the requester, as above.
-    pub kernel: KernelIndex,
+    pub(crate) op: Op,
     /// The bank.
     pub bank: u8,
     /// Which slice of the partition asked.
     pub slice: u8,
-    /// The sectors meant; their number decides how many bursts are moved.
-    pub sectors: SectorMask,
+    /// The sectors meant, whose number decides how many bursts are moved; and the kernel of the requester, as above.
+    pub part: KernelSectors,
     /// Bursts not yet commanded; the channel fills it in.
     pub bursts: u8,
 }
@@ -73,10 +68,50 @@ pub struct Owner {
 }
 
 impl Request {
+    /// The same for what `kind` says.
+    #[inline]
+    #[must_use]
+    pub fn with_kind(self, kind: RequestKind) -> Self {
+        let (op, number) = match kind {
+            RequestKind::Read { entry } => (Op::Read, u32::from(entry)),
+            RequestKind::Write { number } => (Op::Write, number),
+            RequestKind::WriteBack { number } => (Op::WriteBack, number),
+        };
+        Self { op, number, ..self }
+    }
+
+    /// What is wanted.
+    #[inline]
+    pub fn kind(&self) -> RequestKind {
+        match self.op {
+            Op::Read => RequestKind::Read { entry: self.number as u16 },
+            Op::Write => RequestKind::Write { number: self.number },
+            Op::WriteBack => RequestKind::WriteBack { number: self.number },
+        }
+    }
+
+    /// Whether it reads.
+    #[inline]
+    pub fn is_read(&self) -> bool {
+        self.op == Op::Read
+    }
+
+    /// The kernel of the requester.
+    #[inline]
+    pub fn kernel(&self) -> KernelIndex {
+        self.part.kernel()
+    }
+
+    /// The sectors meant.
+    #[inline]
+    pub fn sectors(&self) -> SectorMask {
+        self.part.sectors()
+    }
+
     /// Whose it is.
     #[inline]
     pub fn owner(&self) -> Owner {
-        Owner { slice: self.slice, kind: self.kind }
+        Owner { slice: self.slice, kind: self.kind() }
     }
 }
 

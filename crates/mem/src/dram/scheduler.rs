@@ -8,6 +8,7 @@ use std::hint::select_unpredictable;
 use warpshard_base::{Cycle, Slots, prefetch};
 use warpshard_config::machine::DramScheduler;
 use warpshard_seam::{BoxedDramOrder, Waiting};
+use warpshard_state::StateError;
 
 use super::due::first_from;
 use super::order::{self, Seeing};
@@ -56,6 +57,7 @@ pub(super) struct Number(u16);
 
 /// Requests, and those that wait for their banks: a queue per bank, or one for all where only the oldest of all is served.
 #[derive(Clone, Debug, warpshard_state::State)]
+#[state(checked)]
 pub(super) struct Scheduler {
     #[state(fixed)]
     policy: DramScheduler,
@@ -72,6 +74,14 @@ pub(super) struct Scheduler {
 }
 
 impl Scheduler {
+    /// Refuses saved queues whose searches would not end.
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let hits = self.queues.as_slice().iter().filter_map(|queue| some(queue.hit.at));
+        let starts = (0..self.queues.count()).chain(hits).chain(some(self.free));
+        warpshard_state::lists_end(self.links.count(), starts, |at| some(self.links.get(at as u32).next))
+    }
+
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32, seeing: Option<BoxedDramOrder>) -> Self {
         assert!(capacity < u32::from(NONE) / 4, "a DRAM queue of {capacity} requests");
         let queues = if order::only_oldest(policy) { 1 } else { banks };
@@ -170,8 +180,9 @@ impl Scheduler {
     #[inline(never)]
     fn add_seen(&mut self, now: Cycle, request: &Request, number: Number) {
         let Some(seeing) = &mut self.seeing else { return };
-        let Request { row, bank, port, kernel, kind, .. } = *request;
-        seeing.arrive(Waiting { arrived: now, bank, row, write: !kind.is_read(), port, kernel, ..Waiting::default() }, number);
+        let Request { row, bank, port, .. } = *request;
+        let (write, kernel) = (!request.is_read(), request.kernel());
+        seeing.arrive(Waiting { arrived: now, bank, row, write, port, kernel, ..Waiting::default() }, number);
         self.waiting = seeing.banks;
         self.pending += 1;
     }

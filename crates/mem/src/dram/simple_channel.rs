@@ -157,7 +157,7 @@ impl SimpleChannel {
     #[inline]
     pub fn push(&mut self, now: Cycle, request: &Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
-        let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
+        let bursts = self.bursts[request.sectors().count() as usize % self.bursts.len()];
         self.scheduler.add(now, request, bursts);
     }
 
@@ -201,7 +201,7 @@ impl SimpleChannel {
         if let Some(number) = self.scheduler.schedule(now, !self.busy & self.all, self.first, hits) {
             let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
-            let next = self.banks.next(bank, request.row, !request.kind.is_read());
+            let next = self.banks.next(bank, request.row, !request.is_read());
             let hit = matches!(next.0, Command::Read | Command::Write);
             *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
             *self.serving.get_mut(bank as u32) = number;
@@ -242,11 +242,11 @@ impl SimpleChannel {
             return;
         }
         let owner = Some(request.owner());
-        if let RequestKind::WriteBack { .. } = request.kind {
+        if let RequestKind::WriteBack { .. } = request.kind() {
             worked.written_back = owner;
             self.scheduler.release(*number);
         } else {
-            if request.kind.is_read() {
+            if request.is_read() {
                 worked.read = owner;
                 self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
             }
@@ -289,7 +289,7 @@ impl SimpleChannel {
         let present = now.0 - self.stopped;
         let number = *self.serving.get(bank as u32);
         let request = self.scheduler.request_mut(number);
-        let write = !request.kind.is_read();
+        let write = !request.is_read();
         if let Some(log) = &mut self.log {
             let command = if write { standard::Command::Write } else { standard::Command::Read };
             log.push(now.0, Issued { at: now, command, bank: bank as u8, row: request.row });
@@ -312,7 +312,8 @@ impl SimpleChannel {
     }
 
     fn row(&mut self, bank: usize, now: Cycle) {
-        let Request { row, kind, .. } = *self.scheduler.request(*self.serving.get(bank as u32));
+        let request = self.scheduler.request(*self.serving.get(bank as u32));
+        let (row, reads) = (request.row, request.is_read());
         if let Some(log) = &mut self.log {
             let opens = self.due.command(bank) != Command::Precharge;
             let command = if opens { standard::Command::Activate } else { standard::Command::Precharge };
@@ -326,7 +327,7 @@ impl SimpleChannel {
             self.counters.activates += 1;
         }
         self.due.forget(bank);
-        self.due.need(bank, self.banks.next(bank, row, !kind.is_read()), now);
+        self.due.need(bank, self.banks.next(bank, row, !reads), now);
         self.turn_to(bank as u32 + 1);
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use warpshard_base::{Addr, Cycle, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelIndex, KernelSectors, SectorMask};
 use warpshard_config::machine::{Dram, DramScheduler, DramTiming};
 use warpshard_stats::Counters;
 
@@ -40,8 +40,13 @@ fn hbm2() -> Dram {
     }
 }
 
+fn one(sectors: u8) -> KernelSectors {
+    KernelSectors::new(KernelIndex(0), SectorMask(sectors))
+}
+
 fn request(kind: RequestKind, bank: u8, row: u32) -> Request {
-    Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, sectors: SectorMask(1), kind, ..Request::default() }
+    let request = Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, part: one(0b1), ..Request::default() };
+    request.with_kind(kind)
 }
 
 fn read(bank: u8, row: u32, number: u32) -> Request {
@@ -79,7 +84,7 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
             done.push((now, number(finished.kind)));
         }
         if let Some(returned) = channel.returned() {
-            done.push((now, number(returned.kind)));
+            done.push((now, number(returned.kind())));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
             channel.push(Cycle(now), &requests[next].1);
@@ -162,7 +167,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     let mut got = Vec::new();
     for _ in 0..200 {
         if let Some(returned) = channel.returned() {
-            got.push(number(returned.kind));
+            got.push(number(returned.kind()));
             channel.drop_returned();
         }
         channel.cycle(Cycle(now));
@@ -195,7 +200,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
 #[test]
 fn requests_of_several_sectors_move_several_bursts() {
     let mut channel = SimpleChannel::new(&hbm2());
-    let wide = Request { sectors: SectorMask(0b1011), ..write(0, 0, 9) };
+    let wide = Request { part: one(0b1011), ..write(0, 0, 9) };
     let done = play(&mut channel, &[(0, wide)], 100, true);
     assert_eq!(channel.counters().writes, 3);
     assert_eq!(done, [(1 + 9 + 2 + 2 * 2, 9)], "three bursts of one bank group");
@@ -230,7 +235,7 @@ struct Countdown {
 
 impl Countdown {
     fn cycle(&mut self, now: u64) -> Option<u32> {
-        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind));
+        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind()));
         for i in 0..16 {
             let b = (i + self.first) % 16;
             if self.serving[b].is_some() || !self.waiting.iter().any(|r| usize::from(r.bank) == b) {
@@ -250,7 +255,7 @@ impl Countdown {
         for i in 0..16 {
             let b = (i + self.first) % 16;
             let Some(r) = self.serving[b] else { continue };
-            let write = !r.kind.is_read();
+            let write = !r.is_read();
             let own = if write { self.rcdwr[b] + self.rtw } else { self.rcd[b] + self.wtr };
             if self.ccd + self.ccdl[b % 4] + own > 0 || !self.open[b] || self.row[b] != r.row {
                 continue;

@@ -42,7 +42,7 @@ impl Ahead {
         let queued = cache.queued();
         let became = cache.prefetch(&Access { addr, set, sectors, bytes: u32::MAX, kind, local: false, token, owner }, now);
         let mut sent = Sent { owner, sectors: [0; 2] };
-        cache.own_since(queued, owner, |down| sent.sectors[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
+        cache.own_since(queued, owner, |down| sent.sectors[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
         self.prefetcher.note(&wanted, became);
         (became == Prefetched::Sent).then_some(sent)
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::Coalescing;
-use warpshard_protocol::{MemOp, MemPacket};
+use warpshard_protocol::{MemOp, MemPacket, PacketPart};
 use warpshard_stats::counters;
 
 counters! {
@@ -42,7 +42,7 @@ struct Reader {
 
 impl Reader {
     fn of(packet: &MemPacket) -> Self {
-        Self { token: packet.token, port: packet.port, kernel: packet.kernel, sectors: packet.sectors }
+        Self { token: packet.token, port: packet.port, kernel: packet.kernel(), sectors: packet.sectors() }
     }
 }
 
@@ -142,7 +142,7 @@ impl Coalescer {
         let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(Taken::GoesOn(packet)) };
         self.counters.coalescer_reads += 1;
         let covers = |read: &&mut Shared| {
-            let whole = read.left == read.first.sectors && packet.sectors.0 & !read.left.0 == 0;
+            let whole = read.left == read.first.sectors && packet.sectors().0 & !read.left.0 == 0;
             read.open && read.line == line && read.group == group && whole
         };
         if let Some(read) = reads.iter_mut().find(covers) {
@@ -152,7 +152,7 @@ impl Coalescer {
         }
         if reads.len() < WAYS {
             let (others, joined) = Default::default();
-            reads.push(Shared { line, group, first: Reader::of(&packet), left: packet.sectors, open: true, others, joined });
+            reads.push(Shared { line, group, first: Reader::of(&packet), left: packet.sectors(), open: true, others, joined });
         } else {
             self.counters.coalescer_full += 1;
         }
@@ -170,14 +170,15 @@ impl Coalescer {
         let is_its = |read: &Shared| read.line == line && read.first.token == packet.token && read.first.port == packet.port;
         let Some(place) = reads.iter().position(is_its) else { return };
         let read = &mut reads[place];
-        read.left.0 &= !packet.sectors.0;
+        read.left.0 &= !packet.sectors().0;
         for reader in &read.others[..usize::from(read.joined)] {
-            let sectors = SectorMask(packet.sectors.0 & reader.sectors.0);
+            let sectors = SectorMask(packet.sectors().0 & reader.sectors.0);
             if sectors.0 != 0 {
                 // The address of a packet of one sector is the sector's.
                 let addr = if sectors.count() == 1 { line.0 + u64::from(sectors.0.trailing_zeros()) * SECTOR_BYTES } else { line.0 };
                 let Reader { token, port, kernel, .. } = *reader;
-                self.copies.push_back(MemPacket { addr: Addr(addr), token, port, kernel, sectors, ..*packet });
+                let part = PacketPart::new(kernel, sectors);
+                self.copies.push_back(MemPacket { addr: Addr(addr), token, port, part, ..*packet });
             }
         }
         if read.left.0 == 0 {
@@ -225,7 +226,8 @@ mod tests {
     use super::*;
 
     fn read(port: u16, token: u32, addr: u64, sectors: u8) -> MemPacket {
-        MemPacket { addr: Addr(addr), token, port: PortId(port), sectors: SectorMask(sectors), op: MemOp::Read, ..MemPacket::default() }
+        let part = PacketPart::new(KernelIndex(0), SectorMask(sectors));
+        MemPacket { addr: Addr(addr), token, port: PortId(port), part, op: MemOp::Read, ..MemPacket::default() }
     }
 
     fn coalescer(requesters: u32, reads: u32) -> Coalescer {
@@ -239,7 +241,7 @@ mod tests {
     }
 
     fn copies(coalescer: &mut Coalescer) -> Vec<(u16, u32, u64, u8)> {
-        std::iter::from_fn(|| coalescer.pop_copy()).map(|copy| (copy.port.0, copy.token, copy.addr.0, copy.sectors.0)).collect()
+        std::iter::from_fn(|| coalescer.pop_copy()).map(|copy| (copy.port.0, copy.token, copy.addr.0, copy.sectors().0)).collect()
     }
 
     #[test]

@@ -15,7 +15,7 @@ use warpshard_base::{Addr, Cycle};
 use warpshard_config::machine::Halves;
 use warpshard_protocol::{MemOp, MemPacket};
 
-use crate::cache::DataCache;
+use crate::cache::{Access, AccessKind, DataCache, Owner};
 
 /// What tells the address of a copy from that of the line: a bit that separates the CPU cores beyond the first 128, which make no copies.
 const COPY: u64 = 1 << 55;
@@ -54,16 +54,18 @@ impl OtherHalf {
     /// The data of sectors for request `number` is there, or was written; `packet` names the sectors, `set` is theirs. Keeps the copy that the other
     /// half gets in `cache`, or takes out one that is old. Returns whether the answer sets out for the other half.
     pub(super) fn takes(&mut self, number: u32, packet: &MemPacket, set: u32, cache: &mut DataCache, now: Cycle) -> bool {
-        let copy = copy_of(packet.addr);
+        let (addr, sectors) = (copy_of(packet.addr), packet.sectors());
+        let owner = Owner { port: packet.port, kernel: packet.kernel() };
+        let copy = Access { addr, set, sectors, bytes: packet.bytes, kind: AccessKind::Read, local: false, token: number, owner };
         match (self.sends(packet), packet.op) {
             (true, MemOp::Read) => {
-                cache.keep(copy, set, packet.sectors, now);
+                cache.keep(&copy, now);
                 self.crossing.push_back((now.after(self.latency), number));
                 return true;
             }
             // It passes the slice of its sender's half, which keeps it.
-            (true, MemOp::Write) => cache.keep(copy, set, packet.sectors, now),
-            (false, MemOp::Write | MemOp::Atomic | MemOp::Reduction) => cache.forget(copy, set, packet.sectors),
+            (true, MemOp::Write) => cache.keep(&copy, now),
+            (false, MemOp::Write | MemOp::Atomic | MemOp::Reduction) => cache.forget(addr, set, sectors),
             (true, MemOp::Atomic | MemOp::Reduction) | (false, MemOp::Read) => {}
         }
         false
@@ -92,8 +94,11 @@ mod tests {
     use warpshard_base::{PortId, SectorMask};
     use warpshard_config::Machine;
     use warpshard_config::machine::{Cache, SetIndex};
+    use warpshard_protocol::{NO_KERNEL, PacketPart};
 
     use super::*;
+
+    const FIRST: PacketPart = PacketPart::new(NO_KERNEL, SectorMask(1));
 
     /// A slice of half 0 with SM 0 in its own half and SM 1 in the other, and its cache of one set of four lines.
     struct Side(Box<OtherHalf>, DataCache);
@@ -108,7 +113,7 @@ mod tests {
 
         /// Whether the answer to an access of the first sector of a line crosses.
         fn takes(&mut self, op: MemOp, sm: u16, line: u64) -> bool {
-            let packet = MemPacket { op, port: PortId(sm), addr: Addr(line * 128), sectors: SectorMask(1), ..MemPacket::default() };
+            let packet = MemPacket { op, port: PortId(sm), addr: Addr(line * 128), part: FIRST, ..MemPacket::default() };
             self.0.takes(0, &packet, 0, &mut self.1, Cycle(line))
         }
 
@@ -156,14 +161,14 @@ mod tests {
             side.1.leave(Addr(line * 128), 0, [u32::MAX, 0, 0, 0], SectorMask(1), Cycle(line));
         }
         assert!(side.takes(MemOp::Read, 1, 5) && side.has_copy(5));
-        let down = side.1.down().map(|down| (down.addr, down.sectors));
+        let down = side.1.down().map(|down| (down.addr, down.sectors()));
         assert_eq!(down, Some((Addr(0x80), SectorMask(1))));
     }
 
     #[test]
     fn answers_arrive_in_the_order_in_which_they_set_out() {
         let mut side = Side::new();
-        let packet = |sm: u16| MemPacket { port: PortId(sm), sectors: SectorMask(1), ..MemPacket::default() };
+        let packet = |sm: u16| MemPacket { port: PortId(sm), part: FIRST, ..MemPacket::default() };
         assert!(side.0.takes(3, &packet(1), 0, &mut side.1, Cycle(5)));
         assert!(side.0.takes(1, &packet(1), 0, &mut side.1, Cycle(6)));
         assert!(!side.0.takes(2, &packet(0), 0, &mut side.1, Cycle(6)));

@@ -34,7 +34,7 @@ impl Pending {
         let place = self.packets.get_mut(self.free);
         self.free = place.token;
         *place = *packet;
-        (place.addr, place.sectors) = (addr, sectors);
+        (place.addr, place.part) = (addr, place.part.with(sectors));
         self.len += 1;
         if self.free == NONE {
             self.grow();

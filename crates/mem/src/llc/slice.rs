@@ -181,7 +181,7 @@ impl Slice {
     // Called from one place, for every request.
     #[inline(always)]
     pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &Sets) -> usize {
-        debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
+        debug_assert!(packet.sectors().0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         let set = sets.of(packet.addr);
         let before = self.arrivals.len();
         self.arrivals.append_with(|| Arrived { packet: *packet, at: at.0 as u32, set });
@@ -313,7 +313,7 @@ impl Slice {
                 let mut crosses = |other: &mut Box<OtherHalf>| {
                     let set = cache.set_index(map.within_slice(packet.addr));
                     let crosses = other.takes(number, packet, set, cache, now);
-                    cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel }, |_| {});
+                    cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
                     crosses
                 };
                 if !other.as_mut().is_some_and(&mut crosses) {
@@ -331,11 +331,11 @@ impl Slice {
             self.to_dram.push(down);
             match down.kind {
                 DownKind::Fetch { .. } => self.counters.fetches += 1,
-                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
+                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors().count()),
                 DownKind::Write => {}
             }
             if let Some(counters) = self.applications.get_mut(down.addr.application()) {
-                let sectors = u64::from(down.sectors.count());
+                let sectors = u64::from(down.sectors().count());
                 match down.kind {
                     DownKind::Fetch { .. } => counters.dram_reads += sectors,
                     DownKind::WriteBack | DownKind::Write => counters.dram_writes += sectors,
@@ -432,14 +432,14 @@ impl Slice {
         }
         let Some(arrived) = self.arrivals.front() else { return false };
         let packet = &arrived.packet;
-        let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors, SectorMask(0)) };
+        let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors(), SectorMask(0)) };
         let kind = match packet.op {
             MemOp::Read => AccessKind::Read,
             MemOp::Write => AccessKind::Write,
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let owner = Owner { port: packet.port, kernel: packet.kernel };
+        let owner = Owner { port: packet.port, kernel: packet.kernel() };
         // A copy in the other half answers where that has one.
         let far = self.other.as_ref().is_some_and(|other| other.sends(packet));
         let copied = far && kind == AccessKind::Read && self.cache.has(copy_of(addr), set, sectors);
@@ -457,7 +457,7 @@ impl Slice {
             }
             Answer::Now => {
                 let Self { other, cache, .. } = self;
-                let packet = MemPacket { addr, sectors, ..*packet };
+                let packet = MemPacket { addr, part: packet.part.with(sectors), ..*packet };
                 if copied || !other.as_mut().is_some_and(|other| other.takes(access.token, &packet, set, cache, now)) {
                     self.out.push(access.token);
                 }
@@ -466,8 +466,8 @@ impl Slice {
         }
         // Fetched and written sectors of the requests that it sent down.
         let mut sent = [0; 2];
-        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors.count()));
-        if let Some(counters) = self.kernels.get_mut(packet.kernel.index()) {
+        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
+        if let Some(counters) = self.kernels.get_mut(packet.kernel().index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
@@ -500,7 +500,7 @@ impl Slice {
         }
         if let Some(arrived) = self.arrivals.front_mut() {
             arrived.packet.addr = arrived.packet.addr.line();
-            arrived.packet.sectors = rest;
+            arrived.packet.part = arrived.packet.part.with(rest);
         }
         false
     }
@@ -520,8 +520,8 @@ fn found(status: Status) -> usize {
 /// The address of the lowest of a packet's sectors, that sector, and those that remain.
 #[inline]
 fn first_sector(packet: &MemPacket) -> (Addr, SectorMask, SectorMask) {
-    let rest = packet.sectors.0 & (packet.sectors.0 - 1);
-    let index = packet.sectors.0.trailing_zeros();
+    let sectors = packet.sectors().0;
+    let (rest, index) = (sectors & (sectors - 1), sectors.trailing_zeros());
     let addr = Addr(packet.addr.line().0 + u64::from(index) * SECTOR_BYTES);
     (addr, SectorMask(1 << index), SectorMask(rest))
 }

@@ -320,7 +320,7 @@ impl Partition {
     fn expect_data(&self) {
         let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);
         let reads = || {
-            moving().filter_map(|request| match request.kind {
+            moving().filter_map(|request| match request.kind() {
                 RequestKind::Read { entry } => Some((self.slices.slice(request.slice), entry)),
                 RequestKind::Write { .. } | RequestKind::WriteBack { .. } => None,
             })

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, KernelIndex, LINE_BYTES, SECTOR_BYTES, SectorMask};
-use warpshard_protocol::{COPY_PORT, MemOp, MemPacket};
+use warpshard_protocol::{COPY_PORT, MemOp, MemPacket, PacketPart};
 
 /// A copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -91,7 +91,7 @@ impl CopyEngine {
         copy.open += 1;
         self.active.push_back(copy);
         let packet = packet(from, length, MemOp::Read, kernel);
-        let line = Line { kernel, to, bytes: length as u32, left: packet.sectors, writing: false };
+        let line = Line { kernel, to, bytes: length as u32, left: packet.sectors(), writing: false };
         let token = match self.free.pop() {
             Some(token) => {
                 self.lines[token as usize] = line;
@@ -114,7 +114,7 @@ impl CopyEngine {
         }
         if !line.writing {
             let packet = packet(line.to, u64::from(line.bytes), MemOp::Write, line.kernel);
-            (line.writing, line.left) = (true, packet.sectors);
+            (line.writing, line.left) = (true, packet.sectors());
             return Then::Write(MemPacket { token, ..packet });
         }
         let kernel = line.kernel;
@@ -140,7 +140,7 @@ fn packet(addr: Addr, bytes: u64, op: MemOp, kernel: KernelIndex) -> MemPacket {
     } else {
         (addr.line(), u32::MAX)
     };
-    MemPacket { addr, bytes: mask, port: COPY_PORT, kernel, sectors, op, ..MemPacket::default() }
+    MemPacket { addr, bytes: mask, port: COPY_PORT, part: PacketPart::new(kernel, sectors), op, ..MemPacket::default() }
 }
 
 #[cfg(test)]
@@ -158,10 +158,10 @@ mod tests {
             assert!(!reads.is_empty() && reads.len() <= 3);
             for read in reads {
                 assert_eq!((read.port, read.op), (COPY_PORT, MemOp::Read));
-                let Then::Write(write) = engine.answer(read.token, read.sectors) else { panic!("a read leads to a write") };
+                let Then::Write(write) = engine.answer(read.token, read.sectors()) else { panic!("a read leads to a write") };
                 written += engine.lines[read.token as usize].bytes;
                 assert_eq!(write.op, MemOp::Write);
-                match engine.answer(write.token, write.sectors) {
+                match engine.answer(write.token, write.sectors()) {
                     Then::Copy(kernel) => done = Some(kernel),
                     then => assert_eq!(then, Then::Line),
                 }
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn sectors_and_bytes_are_those_of_the_address() {
         let whole = packet(Addr(0x1000), 128, MemOp::Write, KernelIndex(0));
-        assert_eq!((whole.addr, whole.sectors, whole.bytes), (Addr(0x1000), SectorMask::ALL, u32::MAX));
+        assert_eq!((whole.addr, whole.sectors(), whole.bytes), (Addr(0x1000), SectorMask::ALL, u32::MAX));
         let part = packet(Addr(0x1044), 4, MemOp::Write, KernelIndex(0));
-        assert_eq!((part.addr, part.sectors, part.bytes), (Addr(0x1040), SectorMask(0b0100), 0xf0));
+        assert_eq!((part.addr, part.sectors(), part.bytes), (Addr(0x1040), SectorMask(0b0100), 0xf0));
         let sector = packet(Addr(0x1060), 32, MemOp::Write, KernelIndex(0));
-        assert_eq!((sector.addr, sector.sectors, sector.bytes), (Addr(0x1060), SectorMask(0b1000), u32::MAX));
-        assert_eq!(packet(Addr(0x1030), 0x21, MemOp::Read, KernelIndex(0)).sectors, SectorMask(0b0110));
+        assert_eq!((sector.addr, sector.sectors(), sector.bytes), (Addr(0x1060), SectorMask(0b1000), u32::MAX));
+        assert_eq!(packet(Addr(0x1030), 0x21, MemOp::Read, KernelIndex(0)).sectors(), SectorMask(0b0110));
     }
 }

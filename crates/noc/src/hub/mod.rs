@@ -33,8 +33,8 @@ use std::sync::Arc;
 use warpshard_base::{Addr, Cycle, GpuId, KernelIndex, LinkId, PortId, SectorMask};
 use warpshard_engine::Unit;
 use warpshard_protocol::{
-    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, Outbox, PAGE_PORT, Path, Payload, SIGNAL_PORT,
-    Signal,
+    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, Outbox, PAGE_PORT, PacketPart, Path, Payload,
+    SIGNAL_PORT, Signal,
 };
 use warpshard_stats::CounterVisitor;
 
@@ -303,7 +303,7 @@ impl Hub {
         let input = usize::from(input);
         let Input { head: mut packet, books, from, .. } = self.inputs[input];
         if let (Some(asker), Some(inside)) = (books, &mut self.inside) {
-            packet.token = inside.slots.book(asker, packet.sectors);
+            packet.token = inside.slots.book(asker, packet.sectors());
         }
         let lane = &mut self.outputs[output];
         let direction = match lane.leads {
@@ -363,7 +363,7 @@ impl Hub {
         match packet.port {
             SIGNAL_PORT => {
                 inside.counters.signals += 1;
-                out.send(inside.ports.to_grid, now, Payload::Ended(Signal { kernel: packet.kernel, to: path.to }));
+                out.send(inside.ports.to_grid, now, Payload::Ended(Signal { kernel: packet.kernel(), to: path.to }));
                 Step::End
             }
             PAGE_PORT if path.reply => {
@@ -375,13 +375,13 @@ impl Hub {
                 Step::End
             }
             COPY_PORT if path.reply => {
-                self.copy_answer(packet.token, packet.sectors, out);
+                self.copy_answer(packet.token, packet.sectors(), out);
                 Step::End
             }
             _ if path.reply => self.to_reply(packet),
             port => {
                 inside.counters.served_requests += 1;
-                inside.counters.served_sectors += u64::from(packet.sectors.count());
+                inside.counters.served_sectors += u64::from(packet.sectors().count());
                 self.to_request(packet, Asker { gpu: path.from, port, token: packet.token })
             }
         }
@@ -394,7 +394,8 @@ impl Hub {
 
 /// A packet without data.
 fn control(port: PortId, addr: Addr, token: u32, path: Path, kernel: KernelIndex) -> MemPacket {
-    MemPacket { addr, token, bytes: 0, port, slice: path.encode(), kernel, sectors: SectorMask(0), op: MemOp::Write }
+    let part = PacketPart::new(kernel, SectorMask(0));
+    MemPacket { addr, token, bytes: 0, port, slice: path.encode(), part, op: MemOp::Write }
 }
 
 impl Unit for Hub {

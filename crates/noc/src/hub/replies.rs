@@ -17,7 +17,7 @@ impl Hub {
         let now = self.now;
         let inside = self.inside();
         let own = inside.ports.gpu;
-        let (asker, whole) = inside.slots.answer(packet.token, packet.sectors);
+        let (asker, whole) = inside.slots.answer(packet.token, packet.sectors());
         if whole {
             let lanes = self.ports.lanes_out.len();
             let ports = self.ports.gpu.map_or(0, |gpu| usize::from(gpu.ports));
@@ -28,7 +28,7 @@ impl Hub {
             return self.leave(packet, Path { from: own, to: asker.gpu, hop: 0, reply: true });
         }
         if asker.port == COPY_PORT {
-            self.copy_answer(packet.token, packet.sectors, out);
+            self.copy_answer(packet.token, packet.sectors(), out);
             return Step::End;
         }
         self.to_reply(packet)

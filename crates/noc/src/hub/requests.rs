@@ -15,7 +15,7 @@ impl Hub {
             MemOp::Write | MemOp::Reduction => counters.remote_writes += 1,
             MemOp::Atomic => counters.remote_atomics += 1,
         }
-        counters.remote_sectors += u64::from(packet.sectors.count());
+        counters.remote_sectors += u64::from(packet.sectors().count());
     }
 
     /// A request of this GPU's SMs or of its copy engine.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, SliceId, Tick, UnitId};
 use warpshard_engine::Route;
-use warpshard_protocol::{HomeRule, OWN_PAGE, PartitionHash};
+use warpshard_protocol::{HomeRule, OWN_PAGE, PacketPart, PartitionHash};
 
 use super::*;
 
@@ -110,7 +110,14 @@ impl Pair {
 }
 
 fn read(addr: u64, token: u32) -> MemPacket {
-    MemPacket { addr: Addr(addr), token, bytes: u32::MAX, port: PortId(1), sectors: SectorMask::ALL, ..MemPacket::default() }
+    MemPacket {
+        addr: Addr(addr),
+        token,
+        bytes: u32::MAX,
+        port: PortId(1),
+        part: PacketPart::new(KernelIndex(0), SectorMask::ALL),
+        ..MemPacket::default()
+    }
 }
 
 #[test]
@@ -123,10 +130,10 @@ fn a_remote_read_takes_header_link_and_data_there_and_back() {
     let (at, there) = pair.packets(1, 2)[0];
     assert_eq!((at, there.port, there.slice, there.addr), (31, PortId(4), SliceId(0), Addr(0x1080)));
     // The memory answers in two halves; data and header are 80 bytes, 5 cycles: 105 and 110, and 20 more to arrive.
-    pair.give(1, 4, 100, MemPacket { sectors: SectorMask(0b0011), ..there });
-    pair.give(1, 4, 100, MemPacket { sectors: SectorMask(0b1100), ..there });
+    pair.give(1, 4, 100, MemPacket { part: there.part.with(SectorMask(0b0011)), ..there });
+    pair.give(1, 4, 100, MemPacket { part: there.part.with(SectorMask(0b1100)), ..there });
     pair.run(200);
-    let back: Vec<_> = pair.packets(0, 6).iter().map(|(at, packet)| (*at, packet.port, packet.token, packet.sectors.0)).collect();
+    let back: Vec<_> = pair.packets(0, 6).iter().map(|(at, packet)| (*at, packet.port, packet.token, packet.sectors().0)).collect();
     assert_eq!(back, [(125, PortId(1), 77, 0b0011), (130, PortId(1), 77, 0b1100)]);
     assert_eq!(pair.hubs[1].inside().slots.used(), 0);
 }
@@ -193,12 +200,12 @@ fn a_copy_reads_here_and_writes_there_and_tells_the_grid_scheduler() {
         pair.run(pair.now + 1);
         let now = pair.now + 1;
         for (_, packet) in pair.packets(0, 2).split_off(read) {
-            assert_eq!((packet.op, packet.sectors), (MemOp::Read, SectorMask::ALL));
+            assert_eq!((packet.op, packet.sectors()), (MemOp::Read, SectorMask::ALL));
             pair.give(0, 4, now, packet);
             read += 1;
         }
         for (_, packet) in pair.packets(1, 2).split_off(written) {
-            assert_eq!((packet.op, packet.sectors, packet.kernel), (MemOp::Write, SectorMask::ALL, KernelIndex(3)));
+            assert_eq!((packet.op, packet.sectors(), packet.kernel()), (MemOp::Write, SectorMask::ALL, KernelIndex(3)));
             pair.give(1, 4, now, packet);
             written += 1;
         }

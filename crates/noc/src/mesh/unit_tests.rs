@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use warpshard_config::machine::{Arbiter, Crossbar, Noc, Topology as NocTopology, VcCrossbar};
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
+use warpshard_protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 use super::super::{Direction, OutputQueued, Subnet, SubnetPorts};
 use super::*;
@@ -44,8 +44,8 @@ fn outbox() -> Outbox {
 }
 
 fn packet(sm: usize, slice: usize, token: u32, op: MemOp) -> MemPacket {
-    let (port, slice, kernel) = (PortId(sm as u16), SliceId(slice as u16), KernelIndex(0));
-    MemPacket { addr: Addr(0), token, bytes: u32::MAX, port, slice, kernel, sectors: SectorMask(3), op }
+    let (port, slice, part) = (PortId(sm as u16), SliceId(slice as u16), PacketPart::new(KernelIndex(0), SectorMask(3)));
+    MemPacket { addr: Addr(0), token, bytes: u32::MAX, port, slice, part, op }
 }
 
 /// What a subnet shows of itself at the end.

@@ -22,7 +22,7 @@ pub struct Parameters {
     /// The SMs that are limited; all when not given.
     sms: Option<Vec<u16>>,
     /// The kernel at whose start the limits are set; the start of the run when not given.
-    from_kernel: Option<u16>,
+    from_kernel: Option<u32>,
 }
 
 /// Fixed limits of CTAs and warps per SM.

@@ -1,18 +1,20 @@
 //! A CTA: its warps, its memories, and the barriers at which they meet.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpshard_base::wide;
-use warpshard_workload::{Dim3, MemInst, WarpStream};
+use warpshard_workload::{Dim3, MemInst, StaticInst, WarpStream};
 
 use super::super::isa::{Banks, Barrier, Decoded, Op, Space};
 use super::super::memory::{Fault, Memory};
 use super::access::Memories;
 use super::copies::Copies;
 use super::heap::Heap;
+use super::lanes::Row;
 use super::outside::Printed;
+use super::pool::Pool;
 use super::shadow::Shadow;
 use super::tally::{Count, Tally};
 use super::texture::Texture;
@@ -43,18 +45,30 @@ const TURN: u64 = 1 << 18;
 /// The same in a kernel whose warps look at barriers in shared memory in a loop: what they execute in vain is part of their streams.
 const POLLING_TURN: u64 = 1 << 8;
 
+/// What all launches of a kernel have in common.
+#[derive(Debug, Default)]
+pub(in super::super) struct KernelCode {
+    pub(in super::super) file: PathBuf,
+    pub(in super::super) name: String,
+    /// Registers of a thread.
+    pub(in super::super) registers: u32,
+    /// The line of each instruction in its listing, and its text.
+    pub(in super::super) lines: Box<[(u32, String)]>,
+    /// The line of the source that each instruction comes from; 0 where the listing does not say.
+    pub(in super::super) sources: Box<[u32]>,
+    pub(in super::super) decoded: Decoded,
+    /// The instructions as streams refer to them; `None` where the timing model has no opcode table for the architecture.
+    pub(in super::super) statics: Option<Arc<[StaticInst]>>,
+    /// The opcode of each instruction with its modifiers.
+    pub(in super::super) mnemonics: Box<[String]>,
+    /// What each instruction does to memory as the streams' readers see it.
+    pub(in super::super) access: Box<[Option<MemInst>]>,
+}
+
 /// A kernel with everything that a launch sets.
 #[derive(Debug)]
 pub(in super::super) struct Kernel {
-    pub(in super::super) file: PathBuf,
-    pub(in super::super) name: String,
-    /// The line of each instruction in its listing, and its text.
-    pub(in super::super) lines: Arc<[(u32, String)]>,
-    /// The line of the source that each instruction comes from; 0 where the listing does not say.
-    pub(in super::super) sources: Arc<[u32]>,
-    pub(in super::super) decoded: Decoded,
-    /// What each instruction does to memory as the streams' readers see it.
-    pub(in super::super) access: Arc<[Option<MemInst>]>,
+    pub(in super::super) code: Arc<KernelCode>,
     pub(in super::super) banks: Banks,
     pub(in super::super) grid: Dim3,
     pub(in super::super) block: Dim3,
@@ -71,6 +85,15 @@ pub(in super::super) struct Kernel {
     pub(in super::super) cooperative: bool,
     /// Warps that wait for others look again and again, with YIELD between: in a cooperative launch, and at barriers in shared memory before Hopper.
     pub(in super::super) polls: bool,
+}
+
+impl Deref for Kernel {
+    type Target = KernelCode;
+
+    #[inline]
+    fn deref(&self) -> &KernelCode {
+        &self.code
+    }
 }
 
 impl Kernel {
@@ -213,6 +236,8 @@ pub(in super::super) struct Executor {
     ctas: Vec<Cta>,
     #[state(fixed)]
     shared: Vec<Vec<u8>>,
+    #[state(fixed)]
+    pool: Pool,
     heap: Heap,
     /// What kernels have printed.
     pub(in super::super) printed: Printed,
@@ -227,6 +252,8 @@ pub(in super::super) struct Executor {
 /// What is common to the steps of a CTA.
 pub(super) struct Context<'a> {
     pub(super) kernel: &'a Kernel,
+    /// Its constants.
+    pub(super) pool: &'a [Row],
     pub(super) cta: [u32; 3],
     pub(super) barriers: [BarrierState; 16],
     pub(super) record: bool,
@@ -288,7 +315,8 @@ impl Executor {
         }
         tally.0.resize(kernel.decoded.code.len(), Count::default());
         let skips_products = self.skips_products;
-        let mut context = Context { kernel, cta: [0; 3], barriers: Default::default(), record, measure, skips_products, tally };
+        let pool = self.pool.of(kernel);
+        let mut context = Context { kernel, pool, cta: [0; 3], barriers: Default::default(), record, measure, skips_products, tally };
         let done = run(ctas, &mut memories, &mut context);
         self.shared = memories.others;
         (self.heap, self.printed) = (memories.heap, memories.printed);

@@ -25,6 +25,7 @@ mod mufu_tables;
 mod outside;
 mod overwrites;
 mod plain;
+mod pool;
 mod products;
 mod races;
 #[cfg(test)]
@@ -43,7 +44,8 @@ mod turn;
 mod warp;
 
 pub(super) use cta::{
-    CONSTANT_WINDOW, Executor, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble, WINDOWS,
+    CONSTANT_WINDOW, Executor, Kernel, KernelCode, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble,
+    WINDOWS,
 };
 pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
 pub(super) use shadow::Shadow;

@@ -8,7 +8,7 @@ use warpshard_workload::Dim3;
 use super::super::isa::{Banks, decode};
 use super::super::listing::Module;
 use super::super::memory::Memory;
-use super::{Executor, Kernel, Tally};
+use super::{Executor, Kernel, KernelCode, Tally};
 
 /// Integers at which something changes.
 pub(super) const WORDS: [u32; 16] =
@@ -64,16 +64,13 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
         let start = memory.allocations()[buffer].start;
         let mut bank = vec![0; 0x168];
         bank[0x160..].copy_from_slice(&start.to_le_bytes());
-        let banks = Banks(vec![bank]);
+        let mut all: [Vec<u8>; 18] = Default::default();
+        all[0] = bank;
+        let banks = Banks::new(all, 0x160);
         let decoded = decode(Path::new("test"), &module.kernels[0], &banks, module.arch).unwrap_or_else(|error| panic!("{error}"));
         let one = Dim3 { x: 1, y: 1, z: 1 };
         let kernel = Kernel {
-            file: "test".into(),
-            name: "k".into(),
-            lines: Arc::default(),
-            sources: Arc::default(),
-            access: vec![None; decoded.code.len()].into(),
-            decoded,
+            code: Arc::new(KernelCode { access: vec![None; decoded.code.len()].into(), decoded, ..KernelCode::default() }),
             banks,
             grid: one,
             block: Dim3 { x: 32, ..one },

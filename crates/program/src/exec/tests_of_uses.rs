@@ -8,6 +8,7 @@ use super::super::Program;
 use super::super::isa::{Group, Inst, Op, PredicateSource, Rows};
 use super::super::values::uses;
 use super::lanes::{Lanes, Row};
+use super::pool::Pool;
 use super::{convert, cross, float, integer, tensor};
 
 /// Executes an instruction that only uses registers; returns false for any other.
@@ -61,7 +62,8 @@ fn instructions_read_and_write_what_is_said_of_them() {
     let (mut seen, mut checked) = (std::collections::BTreeSet::new(), 0);
     for program in files.iter().filter_map(|file| Program::load(file, None, &[]).ok()) {
         for kernel in program.launches.iter().map(|launch| &launch.kernel) {
-            let (rows, pool) = (kernel.decoded.rows, &kernel.decoded.pool[..]);
+            let mut pool = Pool::default();
+            let (rows, pool) = (kernel.decoded.rows, pool.of(kernel));
             for (place, inst) in kernel.decoded.code.iter().enumerate() {
                 let text = kernel.lines.get(place).map_or("", |(_, text)| text.as_str());
                 let name = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default().to_owned();

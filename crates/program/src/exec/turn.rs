@@ -32,7 +32,7 @@ impl Task for Turn<'_, '_, '_> {
     fn run(self) -> Result<(), Located> {
         let Turn { warp, number, path, memories, context } = self;
         let kernel = context.kernel;
-        let (code, pool) = (&kernel.decoded.code[..], &kernel.decoded.pool[..]);
+        let (code, pool) = (&kernel.decoded.code[..], context.pool);
         let mut place = warp.paths[path].place;
         let active = warp.paths[path].mask;
         let lane = active.trailing_zeros() as usize & 31;

@@ -1,13 +1,13 @@
 //! Binds the text of a kernel to rows of registers and the constants of a launch.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::super::error::ProgramError;
 use super::super::listing::{KernelText, TextInst};
 use super::super::operand::{Half, Kind, Operand, PT, RZ, URZ};
+use super::banks::Banks;
 use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, Source};
 use super::kinds::{AtomicOp, Rule, Special};
 use super::op::Op;
@@ -20,32 +20,37 @@ const MOST_CODE: usize = 1 << 23;
 const MOST_CONSTANTS: usize = 0x7f00;
 /// Instructions between a load and the compare-and-swap that checks its value.
 const NEAR: usize = 64;
-/// Registers of the widest source.
-const WIDEST_READ: usize = 16;
 
-/// The constant banks of a launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Banks(pub(in super::super) Vec<Vec<u8>>);
+/// A constant operand. The rows of its two words follow those of the constants before it, from [`POOL`] on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Constant {
+    /// A number in the code.
+    Value(u64),
+    /// 64 bits of a constant bank, of which the high half may lie beyond its end and is 0 there.
+    Bank(u8, i64),
+    /// 32 bits of a constant bank.
+    Word(u8, i64),
+}
 
-impl Banks {
-    /// `bytes` bytes of a bank as a number; `None` beyond its end.
-    #[inline]
-    pub(in super::super) fn read(&self, bank: u8, offset: i64, bytes: usize) -> Option<u64> {
-        let offset = usize::try_from(offset).ok()?;
-        let slice = self.0.get(usize::from(bank))?.get(offset..offset.checked_add(bytes)?)?;
-        Some(slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+impl Constant {
+    /// Its value with the banks of a launch; `None` beyond the end of its bank.
+    pub(in super::super) fn value(self, banks: &Banks) -> Option<u64> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Word(bank, offset) => banks.read(bank, offset, 4),
+            Self::Bank(bank, offset) => Some(banks.read(bank, offset, 4)? | banks.read(bank, offset + 4, 4).unwrap_or(0) << 32),
+        }
     }
 }
 
-/// The instructions of a kernel, ready to execute with the constants of one launch.
+/// The instructions of a kernel, ready to execute with the constant banks of any of its launches.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Decoded {
-    pub(in super::super) code: Arc<[Inst]>,
-    /// Constants, each in all 32 lanes.
-    pub(in super::super) pool: Vec<[u32; 32]>,
+    pub(in super::super) code: Box<[Inst]>,
+    pub(in super::super) constants: Box<[Constant]>,
     pub(in super::super) rows: Rows,
     /// For each instruction which of its operands is the register that it writes.
-    pub(in super::super) destinations: Arc<[Option<usize>]>,
+    pub(in super::super) destinations: Box<[Option<usize>]>,
 }
 
 /// Decodes a kernel of the architecture `arch` (80 for sm_80).
@@ -55,7 +60,7 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     let registers = (u16::from(named) + 8).max(sums + 1);
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
-    let mut binder = Binder { rows, banks, rule: Rule::of(arch), pool: Vec::new(), places: FxHashMap::default() };
+    let mut binder = Binder { rows, banks, rule: Rule::of(arch), constants: Vec::new(), places: FxHashMap::default() };
     if kernel.code.len() > MOST_CODE {
         return Err(ProgramError::new(file, 0, format!("kernel {} is too long", kernel.name))
             .found(format!("{} instructions", kernel.code.len()))
@@ -73,8 +78,7 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     }
     mark_rechecked(&mut code);
     // Whatever reads beyond the last constant reads zeros.
-    binder.pool.extend([[0; 32]; WIDEST_READ]);
-    Ok(Decoded { code: code.into(), pool: binder.pool, rows, destinations: destinations.into() })
+    Ok(Decoded { code: code.into(), constants: binder.constants.into(), rows, destinations: destinations.into() })
 }
 
 /// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address, or of the register that it compares.
@@ -104,7 +108,7 @@ pub(in super::super) fn refusals(kernel: &KernelText, banks: &Banks) -> Vec<(Str
     for text in &kernel.code {
         // Each with constants of its own, of which there may be any number here.
         let rows = Rows { registers: 256, uniform: 72 };
-        let mut binder = Binder { rows, banks, rule: Rule::VOLTA, pool: Vec::new(), places: FxHashMap::default() };
+        let mut binder = Binder { rows, banks, rule: Rule::VOLTA, constants: Vec::new(), places: FxHashMap::default() };
         if let Err(problem) = binder.inst(text) {
             refused.push((text.mnemonic.clone(), text.line, problem.what()));
         }
@@ -163,8 +167,8 @@ pub(super) struct Binder<'a> {
     pub(super) banks: &'a Banks,
     /// How the architecture's matrix unit adds.
     rule: Rule,
-    pool: Vec<[u32; 32]>,
-    places: FxHashMap<u64, u16>,
+    constants: Vec<Constant>,
+    places: FxHashMap<Constant, u16>,
 }
 
 impl Binder<'_> {
@@ -345,16 +349,12 @@ impl Binder<'_> {
         source.row = match operand.kind {
             Kind::Register(number) => self.row(number),
             Kind::Uniform(number) => self.uniform_row(number),
-            Kind::Constant { bank, register: None, uniform: None, offset } => {
-                let low = self.banks.read(bank, offset, 4).ok_or(Trouble::Constant)?;
-                let high = self.banks.read(bank, offset + 4, 4).unwrap_or(0);
-                self.constant(low | high << 32)?
-            }
+            Kind::Constant { bank, register: None, uniform: None, offset } => self.constant(Constant::Bank(bank, offset))?,
             Kind::Float | Kind::Integer(_) if floats => {
                 source.half = if operand.half == Half::Both { Half::Both } else { operand.half };
-                self.constant(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) })?
+                self.constant(Constant::Value(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) }))?
             }
-            Kind::Integer(value) => self.constant(value as u64)?,
+            Kind::Integer(value) => self.constant(Constant::Value(value as u64))?,
             Kind::AllPredicates => self.rows.zero(),
             _ => return Err(Trouble::Operands("S")),
         };
@@ -362,16 +362,17 @@ impl Binder<'_> {
     }
 
     /// The row of a constant of 64 bits; the row after it holds its high word.
-    pub(super) fn constant(&mut self, value: u64) -> Result<u16, Trouble> {
-        if let Some(&row) = self.places.get(&value) {
+    pub(super) fn constant(&mut self, constant: Constant) -> Result<u16, Trouble> {
+        if let Some(&row) = self.places.get(&constant) {
             return Ok(row);
         }
-        if self.pool.len() >= MOST_CONSTANTS {
+        if 2 * self.constants.len() >= MOST_CONSTANTS {
             return Err(Trouble::Constants);
         }
-        let row = POOL + self.pool.len() as u16;
-        self.pool.extend([[value as u32; 32], [(value >> 32) as u32; 32]]);
-        self.places.insert(value, row);
+        constant.value(self.banks).ok_or(Trouble::Constant)?;
+        let row = POOL + 2 * self.constants.len() as u16;
+        self.constants.push(constant);
+        self.places.insert(constant, row);
         Ok(row)
     }
 

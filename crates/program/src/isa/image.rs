@@ -6,7 +6,7 @@
 
 use super::super::listing::TextInst;
 use super::super::operand::{Kind, Operand, RZ};
-use super::decode::{Binder, Trouble};
+use super::decode::{Binder, Constant, Trouble};
 use super::inst::{Inst, Source};
 use super::kinds::{Image, ImageAccess};
 use super::op::Op;
@@ -75,7 +75,7 @@ impl Binder<'_> {
         }
         match operands {
             [Operand { kind: Kind::Integer(_), .. }, Operand { kind: Kind::Integer(word), .. }, rest @ ..] => {
-                object = Some(self.constant(self.banks.read(0, 4 * word, 4).ok_or(Trouble::Constant)?)?);
+                object = Some(self.constant(Constant::Word(0, 4 * word))?);
                 operands = rest;
             }
             [Operand { kind: Kind::Uniform(number), .. }, Operand { kind: Kind::Integer(_), .. }, rest @ ..] => {

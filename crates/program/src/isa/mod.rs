@@ -3,6 +3,7 @@
 //!
 //! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
 
+mod banks;
 mod codes;
 mod decode;
 mod hopper;
@@ -16,8 +17,9 @@ mod table;
 mod tensor;
 mod texture;
 
+pub(super) use banks::Banks;
 pub(super) use codes::{BARRIERS, access_registers, codes_of, writes_first};
-pub(super) use decode::{Banks, Decoded, decode, refusals};
+pub(super) use decode::{Decoded, decode, refusals};
 pub(super) use inst::{Address, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
 pub(super) use kinds::{
     Amount, AtomicOp, AtomicType, Barrier, Beyond, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess,

@@ -75,7 +75,7 @@ pub(in super::super) fn listing(path: &Path) -> Result<ListingReport, ProgramErr
     let module = consistency::load(path)?;
     let mut refused = BTreeMap::new();
     // Values of constants do not matter here.
-    let banks = Banks(vec![vec![0; 1 << 16]; 18]);
+    let banks = Banks::new(std::array::from_fn(|_| vec![0; 1 << 16]), 0);
     for kernel in &module.kernels {
         for (mnemonic, line, why) in refusals(kernel, &banks) {
             refused.entry(mnemonic).or_insert((0, line, why)).0 += 1;

@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use toml::Spanned;
 
 use warpshard_base::{Addr, GpuId, KernelIndex, MOST_KERNELS, StreamId};
 use warpshard_isa::Generation;
-use warpshard_workload::{Dim3, PeerCopy};
+use warpshard_workload::{Dim3, PeerCopy, StaticInst};
 
 use super::super::error::ProgramError;
 use super::super::exec::{
-    CONSTANT_WINDOW, Kernel, LOCAL_WINDOW, MEETING, MOST_TOGETHER, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture,
+    CONSTANT_WINDOW, Kernel, KernelCode, LOCAL_WINDOW, MEETING, MOST_TOGETHER, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP,
+    Texture,
 };
 use super::super::isa::{Banks, Mbarrier, Op, decode};
 use super::super::listing::{KernelText, Module};
@@ -66,6 +68,9 @@ impl Loader<'_> {
                     .found(repeat.to_string())
                     .expected("0 or more"));
             }
+            if repeat > MOST_LAUNCHES as i64 {
+                return Err(self.too_many().found(format!("repeat = {repeat}")));
+            }
             if let Some(index) = row.index.as_ref().filter(|index| self.parameters.iter().any(|(name, _)| name == *index)) {
                 let help = "choose a name that neither a parameter nor the index of a sequence around it has";
                 return Err(self.bad_key("index", "the index of a launch hides a parameter").found(index.clone()).help(help));
@@ -74,7 +79,7 @@ impl Loader<'_> {
                 self.row(spanned);
                 self.rounds += 1;
                 if self.rounds > MOST_LAUNCHES || program.launches.len() == MOST_LAUNCHES {
-                    return Err(self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")));
+                    return Err(self.too_many());
                 }
                 if row.repeat.is_some() {
                     self.parameters.push((row.index.clone().unwrap_or_else(|| "i".into()), i));
@@ -86,6 +91,9 @@ impl Loader<'_> {
                     };
                     launch.gpu = self.gpu(row.gpu.as_ref())?;
                     self.events(row, program.launches.len(), &mut launch)?;
+                    if launch.copy.is_none() {
+                        self.launched.note(&launch.kernel);
+                    }
                     if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
                 } else {
                     self.launches(program, &row.sequence, bound)?;
@@ -96,6 +104,11 @@ impl Loader<'_> {
             }
         }
         Ok(())
+    }
+
+    fn too_many(&self) -> ProgramError {
+        let help = "launch fewer, and run the others as programs of their own";
+        self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")).help(help)
     }
 
     /// What a launch waits for, and the event that it records, as number `number` of the program.
@@ -115,7 +128,7 @@ impl Loader<'_> {
         }
         if let Some(event) = &row.record {
             self.events.retain(|(name, _)| name != event);
-            self.events.push((event.clone(), KernelIndex(number as u16)));
+            self.events.push((event.clone(), KernelIndex(number as u32)));
         }
         Ok(())
     }
@@ -151,7 +164,14 @@ impl Loader<'_> {
         let cluster = if row.cluster.is_empty() { None } else { Some(self.dimensions(&row.cluster, "cluster", [16; 3])?) };
         let cooperative = row.cooperative;
         let shape = Shape { grid, block, dynamic, limit: bound.limit, globals, stream: StreamId(stream), textures, cluster, cooperative };
-        let launch = bind(self.path, (bound.module, text), &shape, row.arguments.len(), &argument, &program.launches);
+        let launch = bind(
+            self.path,
+            (bound.module, text),
+            &shape,
+            row.arguments.len(),
+            &argument,
+            (&program.launches, self.launched.of(&text.name)),
+        );
         launch.map_err(|problem| {
             let keys = ["shared", "cluster", "cooperative"];
             let key = keys.into_iter().find(|key| problem.what.starts_with(key)).unwrap_or("arguments");
@@ -196,22 +216,20 @@ impl Loader<'_> {
             u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
         let one = Dim3 { x: 1, y: 1, z: 1 };
         Ok(Launch {
-            repeatable: Arc::from([]),
-            registers: 1,
+            repeatable: Arc::default(),
             stream: StreamId(stream),
             after: Vec::new(),
             gpu: None,
             copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes: bytes.cast_unsigned() }),
-            statics: Some(Arc::default()),
-            mnemonics: Arc::default(),
             kernel: Arc::new(Kernel {
-                file: bound.module.file.clone(),
-                name: "copy".to_owned(),
-                lines: Default::default(),
-                sources: Arc::default(),
-                decoded: Default::default(),
-                access: Default::default(),
-                banks: Banks(Vec::new()),
+                code: Arc::new(KernelCode {
+                    file: bound.module.file.clone(),
+                    name: "copy".to_owned(),
+                    registers: 1,
+                    statics: Some(Arc::default()),
+                    ..KernelCode::default()
+                }),
+                banks: Banks::default(),
                 grid: one,
                 block: one,
                 shared_bytes: 0,
@@ -342,15 +360,34 @@ pub(in super::super) struct Shape<'a> {
 /// Launches before a new one that are compared with it.
 const LOOK_BACK: usize = 16;
 
+/// The kernels of a module that were launched, by their names, each as its last launch has it.
+#[derive(Debug, Default)]
+pub(in super::super) struct Launched(FxHashMap<String, Arc<Kernel>>);
+
+impl Launched {
+    /// The last launch of a kernel.
+    pub(in super::super) fn of(&self, name: &str) -> Option<&Kernel> {
+        self.0.get(name).map(|kernel| &**kernel)
+    }
+
+    /// Notes a launch.
+    pub(in super::super) fn note(&mut self, kernel: &Arc<Kernel>) {
+        match self.0.get_mut(&kernel.name) {
+            Some(last) => *last = Arc::clone(kernel),
+            None => _ = self.0.insert(kernel.name.clone(), Arc::clone(kernel)),
+        }
+    }
+}
+
 /// Binds a kernel to a launch that `asked` names; `argument` gives the bytes of an argument by its number and size. A launch that equals one of the
-/// last of `before` shares what it executes.
+/// last of `before` shares all that it executes, others what they have in common with `known`, another launch of the kernel.
 pub(in super::super) fn bind(
     asked: &Path,
     (module, text): (&Module, &KernelText),
     shape: &Shape<'_>,
     arguments: usize,
     argument: &dyn Fn(usize, usize) -> Result<Vec<u8>, ProgramError>,
-    before: &[Launch],
+    (before, known): (&[Launch], Option<&Kernel>),
 ) -> Result<Launch, ProgramError> {
     let &Shape { grid, block, dynamic, limit, globals, stream, ref textures, cooperative, .. } = shape;
     let bad = |what: String| ProgramError::new(asked, 0, what);
@@ -364,7 +401,7 @@ pub(in super::super) fn bind(
     }
     let local = (text.local as usize).next_multiple_of(16) + if calls_with_stack(text) { STACK } else { 0 };
     let mut banks = banks(module, text, globals);
-    let bank = &mut banks.0[0];
+    let bank = &mut banks[0];
     for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
         bank[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
     }
@@ -410,6 +447,7 @@ pub(in super::super) fn bind(
         bank[at..at + size].copy_from_slice(&bytes);
     }
     let shared_bytes = text.shared as usize + dynamic as usize;
+    let mut banks = Banks::new(banks, text.parameter_base);
     let alike = |other: &&Launch| {
         let one = &*other.kernel;
         (&one.file, &one.name, one.grid, one.block, one.cluster) == (&module.file, &text.name, grid, block, cluster)
@@ -418,47 +456,44 @@ pub(in super::super) fn bind(
             && one.banks == banks
     };
     if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
-        return Ok(Launch { repeatable: Arc::from([]), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
+        return Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
     }
-    // Launches of a kernel differ in their constants; what is the same they share.
-    let same = |other: &&Launch| other.copy.is_none() && (&other.kernel.file, &other.kernel.name) == (&module.file, &text.name);
-    let known = before.iter().rev().take(LOOK_BACK).find(same);
-    let mut decoded = decode(&module.file, text, &banks, module.arch)?;
-    let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
-    let polls = cooperative || decoded.code.iter().any(|inst| matches!(inst.op, Op::Mbarrier(Mbarrier::Arrive80 { .. })));
-    let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
-    decoded.code = shared(decoded.code, known.map(|other| &other.kernel.decoded.code));
-    decoded.destinations = shared(decoded.destinations, known.map(|other| &other.kernel.decoded.destinations));
-    Ok(Launch {
-        repeatable: Arc::from([]),
+    if let Some(other) = known {
+        banks.share(&other.banks);
+    }
+    let code = known.map_or_else(|| code(module, text, &banks).map(Arc::new), |other| Ok(Arc::clone(&other.code)))?;
+    let polls = cooperative || code.decoded.code.iter().any(|inst| matches!(inst.op, Op::Mbarrier(Mbarrier::Arrive80 { .. })));
+    let kernel = Arc::new(Kernel {
+        code,
+        banks,
+        grid,
+        block,
+        shared_bytes,
+        local_bytes: local,
+        limit,
+        textures: Arc::clone(textures),
+        cluster,
+        cooperative,
+        polls,
+    });
+    Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, kernel })
+}
+
+/// What all launches of a kernel have in common; `banks` are those of any launch.
+fn code(module: &Module, text: &KernelText, banks: &Banks) -> Result<KernelCode, ProgramError> {
+    let decoded = decode(&module.file, text, banks, module.arch)?;
+    let statics = Generation::of(module.arch).map(|generation| Arc::from(statics(text, &decoded, generation)));
+    let all = statics.iter().flat_map(|statics: &Arc<[StaticInst]>| statics.iter());
+    Ok(KernelCode {
+        file: module.file.clone(),
+        name: text.name.clone(),
         registers: text.registers.max(1),
-        stream,
-        after: Vec::new(),
-        gpu: None,
-        copy: None,
-        statics: statics.map(|statics| shared(statics.into(), known.and_then(|other| other.statics.as_ref()))),
-        mnemonics: known.map_or_else(|| text.code.iter().map(|inst| inst.mnemonic.clone()).collect(), |other| Arc::clone(&other.mnemonics)),
-        kernel: Arc::new(Kernel {
-            file: module.file.clone(),
-            name: text.name.clone(),
-            lines: known.map_or_else(
-                || text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
-                |other| Arc::clone(&other.kernel.lines),
-            ),
-            sources: known.map_or_else(|| text.code.iter().map(|inst| inst.source).collect(), |other| Arc::clone(&other.kernel.sources)),
-            decoded,
-            access: shared(access, known.map(|other| &other.kernel.access)),
-            banks,
-            grid,
-            block,
-            shared_bytes,
-            local_bytes: local,
-            limit,
-            textures: Arc::clone(textures),
-            cluster,
-            cooperative,
-            polls,
-        }),
+        lines: text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
+        sources: text.code.iter().map(|inst| inst.source).collect(),
+        access: all.map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect(),
+        mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
+        decoded,
+        statics,
     })
 }
 
@@ -488,29 +523,24 @@ fn calls_with_stack(text: &KernelText) -> bool {
     has("CALL") && (text.local > 0 || has("STL") || has("LDL"))
 }
 
-/// What was made, or the same of a launch before.
-fn shared<T: PartialEq>(made: Arc<[T]>, known: Option<&Arc<[T]>>) -> Arc<[T]> {
-    known.filter(|known| **known == made).map_or(made, Arc::clone)
-}
-
 /// The constant banks of a kernel before its launch's values.
-fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
-    let mut banks = Banks(vec![Vec::new(); 18]);
+fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> [Vec<u8>; 18] {
+    let mut banks: [Vec<u8>; 18] = Default::default();
     for (bank, bytes) in module.constants.iter().chain(&text.constants) {
-        banks.0[usize::from(*bank)].clone_from(bytes);
+        banks[usize::from(*bank)].clone_from(bytes);
     }
     for (bank, offset, name, _) in &module.addresses {
         let place = module.globals.iter().position(|global| global.name == *name).map(|place| globals[place]);
         // Functions of the runtime have addresses at which no memory lies.
         let outside = || OUTSIDE_FUNCTIONS.iter().position(|known| known == name).map(|number| OUTSIDE + 16 * number as u64);
-        if let (Some(place), Some(slot)) = (place.or_else(outside), banks.0[usize::from(*bank) % 18].get_mut(*offset..offset + 8)) {
+        if let (Some(place), Some(slot)) = (place.or_else(outside), banks[usize::from(*bank) % 18].get_mut(*offset..offset + 8)) {
             slot.copy_from_slice(&place.to_le_bytes());
         }
     }
     // What a launch writes lies before the parameters, also where a kernel has none.
     let least = if module.arch >= 90 { 0x210 } else { 0x160 };
-    banks.0[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(least)];
+    banks[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(least)];
     // Whole words are read, also of a last constant of two bytes.
-    banks.0.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
+    banks.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
     banks
 }

@@ -26,7 +26,7 @@ use launches::Bound;
 
 pub use check::{ListingReport, ProgramReport};
 pub(super) use check::{listing, program};
-pub(super) use launches::{MOST_BLOCK, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+pub(super) use launches::{Launched, MOST_BLOCK, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
 
 use warpshard_model::suggest;
 
@@ -61,12 +61,14 @@ struct Loader<'a> {
     rounds: usize,
     /// Events, each with the launch that recorded it last.
     events: Vec<(String, KernelIndex)>,
+    /// Kernels that were launched so far.
+    launched: Launched,
 }
 
 impl<'a> Loader<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0, events: Vec::new() }
+        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0, events: Vec::new(), launched: Launched::default() }
     }
 
     /// A problem with the row that is being read.

@@ -40,7 +40,7 @@ fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut W
             places.len() - 1
         });
         places[place].1 = left;
-        let kernel = names.get(usize::from(span.kernel)).map_or("", String::as_str);
+        let kernel = names.get(span.kernel as usize).map_or("", String::as_str);
         let mut facts = vec![
             ("kernel", Fact::Text(kernel.to_owned())),
             ("cta", Fact::Number(span.cta.into())),

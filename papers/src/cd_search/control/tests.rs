@@ -49,7 +49,7 @@ fn run(apps: &[Made]) -> Vec<(u64, String)> {
         said.push((cycle, answer.to_string()));
     };
     cut(&mut scene, 0, &[], &mut active, &mut *policy);
-    let started: Vec<EventKind> = (0..apps.len() as u16).map(|kernel| EventKind::KernelStarted(KernelIndex(kernel))).collect();
+    let started: Vec<EventKind> = (0..apps.len() as u32).map(|kernel| EventKind::KernelStarted(KernelIndex(kernel))).collect();
     cut(&mut scene, 5_000, &started, &mut active, &mut *policy);
     while let Some(alarm) = policy.alarm() {
         cut(&mut scene, alarm.0, &[], &mut active, &mut *policy);

@@ -18,7 +18,7 @@ use warpshard_control::{DecisionSet, Observation, Preemption};
 const PERIOD: u64 = 200;
 
 /// A CTA whose end is known: its launch, its index, and the core cycles from the arrival until it ends.
-pub(super) type Row = (u16, u32, f64);
+pub(super) type Row = (u32, u32, f64);
 
 /// What is known of all CTAs.
 #[derive(Clone, Debug, Default)]

@@ -79,8 +79,8 @@ impl Task for Preempted {
         };
         let bound = u64::from(self.bound) * per_us;
         // The outcome has no rows for the launches of a repeated execution, the workload has.
-        let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
-        let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
+        let ended = |number: u32| outcome.kernels.get(number as usize).and_then(|kernel| kernel.ended);
+        let kernel = |number: u32| Some((names.get(number as usize)?.clone(), ended(number)));
         Ok(counts(&outcome.timeline, bound, kernel))
     }
 }
@@ -104,8 +104,8 @@ impl Task for Stratum {
 }
 
 /// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
-pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
-    let ended = |number: u16| kernel(number)?.1;
+pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32) -> Option<(String, Option<u64>)>) -> Counts {
+    let ended = |number: u32| kernel(number)?.1;
     let mut counts = Counts { bound, ..Counts::default() };
     let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
         .iter()
@@ -114,7 +114,7 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16
     let starts: Vec<usize> = (0..signals.len()).filter(|at| signals[*at].2 == "request").collect();
     for (i, &from) in starts.iter().enumerate() {
         let one = &signals[from..starts.get(i + 1).copied().unwrap_or(signals.len())];
-        let (at, task) = (one[0].0, one[0].3 as u16);
+        let (at, task) = (one[0].0, one[0].3 as u32);
         let of = |name: &'static str| one.iter().filter(move |signal| signal.2 == name);
         let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
         let emptied = of("flush_overhead").count() as u64;
@@ -134,7 +134,7 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16
             latencies,
             ..Seen::default()
         };
-        for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u16)) {
+        for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u32)) {
             *seen.kernels.entry(name).or_default() += 1;
         }
         for (_, sm, _, flush) in of("flush_overhead") {

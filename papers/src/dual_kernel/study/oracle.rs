@@ -26,7 +26,7 @@ const TRIALS: usize = 8;
 const MARGIN: u64 = 10;
 
 /// A CTA: its launch and its index.
-type Cta = (u16, u32);
+type Cta = (u32, u32);
 
 /// The run of a cell of Oracle.
 pub(super) struct Chain<'a> {
@@ -134,7 +134,7 @@ impl Request {
         for entry in &timeline[from..] {
             let value = entry.value.unwrap_or_default();
             match entry.name {
-                "drain_kernel" | "end_kernel" => kernel = value as u16,
+                "drain_kernel" | "end_kernel" => kernel = value as u32,
                 "drain_cta" => request.drained.push((kernel, value as u32)),
                 "end_cta" => cta = (kernel, value as u32),
                 "end_cycles" => {

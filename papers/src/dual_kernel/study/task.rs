@@ -290,7 +290,7 @@ pub(super) enum Knowledge {
     /// Nothing: it decides nothing, and records for so many core cycles when CTAs end.
     Watch(u64),
     /// When CTAs end: by their launch and their index. It records for so many core cycles when they do.
-    Known { ends: BTreeMap<(u16, u32), f64>, watch: u64 },
+    Known { ends: BTreeMap<(u32, u32), f64>, watch: u64 },
 }
 
 impl fmt::Display for Preempted {
@@ -319,7 +319,7 @@ impl Preempted {
             Knowledge::Estimates => 0,
             Knowledge::Watch(cycles) => *cycles,
             Knowledge::Known { ends, watch } => {
-                let row = |((kernel, cta), cycles): (&(u16, u32), &f64)| {
+                let row = |((kernel, cta), cycles): (&(u32, u32), &f64)| {
                     toml::Value::Array(vec![whole(u64::from(*kernel)), whole(u64::from(*cta)), toml::Value::Float(*cycles)])
                 };
                 table.insert("known".to_owned(), toml::Value::Array(ends.iter().map(row).collect()));

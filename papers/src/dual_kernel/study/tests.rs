@@ -36,7 +36,7 @@ fn a_timeline_is_counted_by_request() {
     ];
     // Rows of decisions are not figures of the ledger.
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
-    let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
+    let kernel = |number: u32| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
     let got = counts(&timeline, 300, kernel);
     let of =
         |all: &[(&str, u64)]| all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<std::collections::BTreeMap<_, _>>();

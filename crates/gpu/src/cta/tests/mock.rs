@@ -66,7 +66,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
 /// A copy, then the kernels one by one.
 pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
-    commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
+    commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u32))));
     let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
     Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
 }
@@ -137,10 +137,10 @@ pub(super) struct Chip {
     out: Outbox,
     pub(super) now: u64,
     /// By (kernel, CTA).
-    pub(super) lives: BTreeMap<(u16, u32), Life>,
+    pub(super) lives: BTreeMap<(u32, u32), Life>,
     pub(super) events: Vec<(u64, EventKind)>,
     /// Most CTAs of each kernel that ran on an SM at once while others ran there, too.
-    pub(super) most_of: BTreeMap<u16, usize>,
+    pub(super) most_of: BTreeMap<u32, usize>,
     /// Most CTAs that each SM held, bound or running.
     pub(super) most_held: Vec<usize>,
 }
@@ -278,7 +278,7 @@ impl Chip {
             }
             let life = Life { sm: id as u16, start: cycle, end };
             let before = self.lives.insert((launch.kernel.0, launch.cta.0), life);
-            let again = usize::from(launch.kernel.0) >= self.grid.workload.first_launches();
+            let again = launch.kernel.index() >= self.grid.workload.first_launches();
             assert!(before.is_none() || again, "a CTA starts once");
             out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
         }
@@ -296,12 +296,12 @@ impl Chip {
     }
 
     /// Start cycles of a kernel's CTAs in their order.
-    pub(super) fn starts(&self, kernel: u16) -> Vec<u64> {
+    pub(super) fn starts(&self, kernel: u32) -> Vec<u64> {
         self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
     }
 
     /// SMs of a kernel's CTAs in their order.
-    pub(super) fn places(&self, kernel: u16) -> Vec<u16> {
+    pub(super) fn places(&self, kernel: u32) -> Vec<u16> {
         self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.sm).collect()
     }
 }

@@ -43,7 +43,7 @@ fn an_sm_that_changes_its_owner_ends_what_it_has_and_serves_the_new_one() {
     chip.decide(&GridDecision::Owner { sm: SmId(1), app: AppId(1) });
     chip.run(400, PLAIN);
     let on_second =
-        |kernel: u16, from: u64| chip.lives.iter().filter(|((of, _), life)| *of == kernel && life.sm == 1 && life.start >= from).count();
+        |kernel: u32, from: u64| chip.lives.iter().filter(|((of, _), life)| *of == kernel && life.sm == 1 && life.start >= from).count();
     // Those bound before, one of them ahead for each place, start until 140.
     assert_eq!((on_second(0, 140), on_second(1, 0) > 0), (0, true));
 }
@@ -62,7 +62,7 @@ fn kernels_of_unequal_needs_get_equal_parts_of_what_they_need_most() {
     // A CTA of the first needs a quarter of everything, one of the second a twelfth.
     let jobs = [of(0, job(0, 60, 4, |_| 40)), of(1, job(0, 60, 12, |_| 40))];
     let chip = ran(1, &sharing(Sharing::Interleaved), &jobs, &[0, 0], false);
-    let at = |kernel: u16| chip.lives.iter().filter(|((of, _), life)| *of == kernel && life.start <= 200 && life.end > 200).count();
+    let at = |kernel: u32| chip.lives.iter().filter(|((of, _), life)| *of == kernel && life.start <= 200 && life.end > 200).count();
     assert_eq!((at(0), at(1)), (2, 6));
 }
 
@@ -192,7 +192,7 @@ fn launches_wait_for_their_arrivals_and_say_when_they_are_ready() {
     for (how, again) in [(PLAIN, false), (Stepping { span: 5, skip: true, first_sm: 1 }, true)] {
         let mut chip = Chip::arriving(2, &spec, &jobs, &[0, 1], &[300, 400]);
         chip.run(LONG, how);
-        let start = |kernel: u16| chip.lives.iter().filter(|((of, _), _)| *of == kernel).map(|(_, life)| life.start).min().unwrap();
+        let start = |kernel: u32| chip.lives.iter().filter(|((of, _), _)| *of == kernel).map(|(_, life)| life.start).min().unwrap();
         // Of higher priority, they get the next place.
         assert!((305..370).contains(&start(1)) && (405..470).contains(&start(2)), "{} and {}, {again}", start(1), start(2));
         let ready: Vec<u64> = (0..4)

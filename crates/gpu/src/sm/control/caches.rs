@@ -138,7 +138,7 @@ impl Behind {
     }
 
     /// Requests a line of 128 bytes of constants in cycle `now`; returns the cycle in which it arrives.
-    pub(super) fn constants(&mut self, kernel: u16, line: u32, now: u64) -> u64 {
+    pub(super) fn constants(&mut self, kernel: u32, line: u32, now: u64) -> u64 {
         let number = CONSTANT | u64::from(kernel) << 32 | u64::from(line);
         if let Err(place) = self.constants.binary_search(&number) {
             self.constants.insert(place, number);

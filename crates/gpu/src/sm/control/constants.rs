@@ -46,7 +46,7 @@ impl Constants {
     }
 
     /// When what an instruction of a kernel reads at `address` is in a cache; the address as in `Control::constant`.
-    fn at(cache: &mut Cache, kernel: u16, address: u32, now: u64, behind: &mut Behind, misses: &mut u64) -> u64 {
+    fn at(cache: &mut Cache, kernel: u32, address: u32, now: u64, behind: &mut Behind, misses: &mut u64) -> u64 {
         let number = u64::from(kernel) << 32 | u64::from(address / CONSTANT_BYTES);
         if let Some(at) = cache.find(number) {
             return at;
@@ -57,14 +57,14 @@ impl Constants {
     }
 
     /// Cycles that an LDC in cycle `now` waits for its lines.
-    pub(super) fn load(&mut self, kernel: u16, lines: &[u32], now: u64, behind: &mut Behind) -> u64 {
+    pub(super) fn load(&mut self, kernel: u32, lines: &[u32], now: u64, behind: &mut Behind) -> u64 {
         let Self { of_sm, misses, .. } = self;
         let last = lines.iter().map(|address| Self::at(of_sm, kernel, *address, now, behind, misses)).max();
         last.unwrap_or(0).saturating_sub(now)
     }
 
     /// When the operand of an instruction of a sub-core is there that is looked up in cycle `now`.
-    pub(super) fn operand(&mut self, sub: usize, kernel: u16, address: u32, now: u64, behind: &mut Behind) -> u64 {
+    pub(super) fn operand(&mut self, sub: usize, kernel: u32, address: u32, now: u64, behind: &mut Behind) -> u64 {
         Self::at(&mut self.of_sub[sub], kernel, address, now, behind, &mut self.misses)
     }
 

@@ -40,12 +40,12 @@ impl Instructions {
     }
 
     /// The line of an instruction of a kernel.
-    fn line(kernel: u16, pc: u32) -> u64 {
+    fn line(kernel: u32, pc: u32) -> u64 {
         u64::from(kernel) << 32 | u64::from(pc / LINE_BYTES)
     }
 
     /// Asks for the line of an instruction, and those after it, in cycle `now`; returns when the instruction is there.
-    pub(super) fn fetch(&mut self, sub: usize, kernel: u16, pc: u32, now: u64, behind: &mut Behind) -> u64 {
+    pub(super) fn fetch(&mut self, sub: usize, kernel: u32, pc: u32, now: u64, behind: &mut Behind) -> u64 {
         let line = Self::line(kernel, pc);
         let first = self.line_at(sub, line, now, behind);
         for next in line + 1..=line + self.ahead {
@@ -71,7 +71,7 @@ impl Instructions {
     }
 
     /// A warp issued the instruction at `pc` and goes on at `next` in cycle `begins` at the earliest; returns when that is there.
-    pub(super) fn follow(&mut self, sub: usize, kernel: u16, (pc, next): (u32, u32), begins: u64, behind: &mut Behind) -> u64 {
+    pub(super) fn follow(&mut self, sub: usize, kernel: u32, (pc, next): (u32, u32), begins: u64, behind: &mut Behind) -> u64 {
         if next / LINE_BYTES == pc / LINE_BYTES { begins } else { self.fetch(sub, kernel, next, begins, behind) }
     }
 }

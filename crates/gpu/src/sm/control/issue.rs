@@ -409,7 +409,7 @@ impl ControlCore {
         &mut self,
         sub: usize,
         warp: usize,
-        kernel: u16,
+        kernel: u32,
         code: &StaticInst,
         issue: &mut IssueStage,
         core: &mut Core,

@@ -209,7 +209,7 @@ impl ControlCore {
     }
 
     /// The kernel of a warp and the address of its front instruction.
-    fn front(&self, warp: usize, core: &Core) -> (u16, u32) {
+    fn front(&self, warp: usize, core: &Core) -> (u32, u32) {
         (core.kernel_of(warp).0, core.code_of(warp)[core.warps.front(warp).index as usize].pc)
     }
 

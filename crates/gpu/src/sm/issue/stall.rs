@@ -15,7 +15,7 @@ use super::super::kinds::UnitKind;
 use super::super::stall::StallReason;
 
 /// The row of counts of schedulers without warps; those of kernels follow.
-const NOBODYS: u16 = 0;
+const NOBODYS: u32 = 0;
 
 /// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds. `kept_out` are the kinds
 /// that wait for collectors of memory instructions, from [`super::Operands::kept_out`]: the stall is charged to what holds the collectors.
@@ -59,7 +59,7 @@ pub(super) fn stall_reason(warps: &Warps, supervised: u64, kept_out: u16) -> (St
 
 /// Where it is counted what a scheduler does: the row of the kernel of the oldest of `warps`, or [`NOBODYS`] where there are none.
 #[inline]
-pub(super) fn row_of(core: &Core, warps: u64) -> u16 {
+pub(super) fn row_of(core: &Core, warps: u64) -> u32 {
     if warps == 0 {
         return NOBODYS;
     }
@@ -67,7 +67,7 @@ pub(super) fn row_of(core: &Core, warps: u64) -> u16 {
 }
 
 #[cold]
-fn row_of_oldest(core: &Core, warps: u64) -> u16 {
+fn row_of_oldest(core: &Core, warps: u64) -> u32 {
     let oldest = bits(warps).min_by_key(|&warp| core.warps.age[warp]);
     oldest.map_or(NOBODYS, |warp| core.kernel_of(warp).0 + 1)
 }
@@ -77,7 +77,7 @@ fn row_of_oldest(core: &Core, warps: u64) -> u16 {
 pub(super) struct Spans {
     doing: [StallReason; MAX_SCHEDULERS],
     /// The row in which that is counted.
-    row: [u16; MAX_SCHEDULERS],
+    row: [u32; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
     /// `stalled_core_cycles` is counted up to this cycle.
     core_since: Cycle,
@@ -106,12 +106,12 @@ impl Spans {
     /// counted for the SM: [`Spans::count_core`].
     // Called from two places, of which one is the hottest of an SM.
     #[inline(always)]
-    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u16), now: Cycle, counters: &mut SmStats) {
+    pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u32), now: Cycle, counters: &mut SmStats) {
         debug_assert!(self.core_since == now, "a scheduler does something else before the cycles of the SM are counted");
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
-        counters.stalls.at(usize::from(of_before))[before as usize] += now.0 - since.0;
+        counters.stalls.at(of_before as usize)[before as usize] += now.0 - since.0;
     }
 
     /// Counts the cycles before `now` in which all of the SM is stalled.

@@ -51,11 +51,12 @@ impl L1 {
     #[inline(always)]
     fn look_up(&mut self, bank: usize, watched: bool, now: Cycle) -> Option<Served> {
         let Some(first) = self.pipes[bank].front() else { unreachable!("an empty pipe has nothing to look up") };
-        let (addr, sectors, write, set) = (first.addr, first.sectors, first.write, u32::from(first.set));
+        let (addr, sectors, write, set) = (first.addr, first.part.sectors(), first.write, u32::from(first.set));
         let kind = if write { AccessKind::Write } else { AccessKind::Read };
-        let owner = Owner { port: self.port, kernel: first.kernel };
+        let kernel = first.part.kernel();
+        let owner = Owner { port: self.port, kernel };
         let lookup = Lookup { addr, set, sectors, bytes: first.bytes, kind, local: first.local, token: first.name, owner };
-        let (name, kernel) = (first.name, first.kernel);
+        let name = first.name;
         let before = watched.then(|| {
             self.cache.note(&lookup, now);
             self.probe(addr, sectors, write)

@@ -8,7 +8,7 @@ mod look_up;
 mod prefetch;
 mod requester;
 
-use warpshard_base::{Addr, Cycle, KernelIndex, PortId, Ring, SECTOR_BYTES, SectorMask};
+use warpshard_base::{Addr, Cycle, KernelIndex, KernelSectors, PortId, Ring, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, L1 as Spec};
 use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
 use warpshard_seam::{CacheSite, Level, Own};
@@ -30,10 +30,9 @@ struct Piped {
     bytes: u32,
     /// The [`Requester`].
     name: u32,
-    kernel: KernelIndex,
     /// The set of its line.
     set: u16,
-    sectors: SectorMask,
+    part: KernelSectors,
     write: bool,
     local: bool,
 }
@@ -192,7 +191,7 @@ impl L1 {
                 set = self.cache.set_index(addr.0);
                 self.cache.expect_address(addr, set);
             }
-            pipe.push(Piped { at, addr, bytes, name, kernel, set: set as u16, sectors, write, local });
+            pipe.push(Piped { at, addr, bytes, name, set: set as u16, part: KernelSectors::new(kernel, sectors), write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
         }
         if ahead != 0 {
@@ -208,7 +207,7 @@ impl L1 {
         self.heads.answered(!self.cache.mshr().is_full());
         let Waiter::Request(name) = waiter else { return None };
         match Requester::decode(name) {
-            Requester::Prefetch { .. } => self.next_awaited(),
+            Requester::Prefetch => self.next_awaited(),
             requester => Some(requester),
         }
     }

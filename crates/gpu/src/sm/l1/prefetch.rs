@@ -52,7 +52,7 @@ impl L1 {
         let Some(wanted) = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.take(now)) else { return };
         let Wanted { addr, sectors, owner, .. } = wanted;
         let set = self.cache.set_index(addr.0);
-        let token = Requester::Prefetch { kernel: owner.kernel }.encode();
+        let token = Requester::Prefetch.encode();
         let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token, owner };
         let became = self.cache.prefetch(&lookup, now);
         if became == Prefetched::Sent {

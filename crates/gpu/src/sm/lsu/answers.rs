@@ -131,11 +131,11 @@ impl Lsu {
     fn take_ready(&mut self, core: &mut Core) -> Option<u16> {
         match self.l1.as_mut().and_then(|l1| l1.next_ready()) {
             Some(Requester::Load { load }) => return Some(load),
-            Some(Requester::Store { warp, generation, .. }) => {
+            Some(Requester::Store { warp, generation }) => {
                 core.stores_leave(usize::from(warp), generation, 1);
                 core.stores_done(usize::from(warp), generation, 1);
             }
-            Some(Requester::Prefetch { .. }) | None => {}
+            Some(Requester::Prefetch) | None => {}
         }
         None
     }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
+use warpshard_state::StateError;
 
 /// No sector, no follower.
 const NONE: u16 = u16::MAX;
@@ -24,6 +25,7 @@ struct Flight {
 
 /// Sectors under way for loads past the L1, each at the place that its address chooses, and the loads that joined.
 #[derive(Debug, warpshard_state::State)]
+#[state(checked)]
 pub(super) struct Flights {
     places: Box<[Flight]>,
     /// Loads that joined, each with the one before it.
@@ -41,6 +43,13 @@ impl Flights {
         let places = vec![none; places as usize].into_boxed_slice();
         let count = places.len();
         Self { places, joined: Vec::with_capacity(count), free: Vec::with_capacity(count), landed: VecDeque::with_capacity(count) }
+    }
+
+    /// Refuses saved lists of loads that would not end.
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let starts = self.places.iter().filter(|place| place.taken).filter_map(|place| some(place.last));
+        warpshard_state::lists_end(self.joined.len(), starts, |at| some(self.joined[at].1))
     }
 
     /// A load wants a sector. Returns whether it waits for a request that is under way and that no other load joined; else its own request leaves now.

@@ -1,6 +1,6 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use warpshard_base::Addr;
+use warpshard_base::{Addr, SectorMask};
 use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
@@ -37,9 +37,9 @@ impl Lsu {
     fn join_line(&mut self, down: &mut Down, observers: &mut Observers) {
         let Some(l1) = &mut self.l1 else { return };
         let line = down.addr.line();
-        while let Some(&Down { kind: DownKind::Fetch { entry }, sectors, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
+        while let Some(&Down { kind: DownKind::Fetch { entry }, part, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
             down.addr = line;
-            down.sectors.0 |= sectors.0;
+            down.part = down.part.with(SectorMask(down.sectors().0 | part.sectors().0));
             if observers.watch_lines() {
                 observers.line_requested(entry, warp_of(Requester::decode(token), &self.loads));
             }
@@ -65,8 +65,8 @@ impl Lsu {
             self.join_line(&mut down, observers);
         }
         let requester = Requester::decode(down.token);
-        if FULL && let (DownKind::Write, Requester::Store { warp, generation, .. }) = (down.kind, requester) {
-            core.stores_leave(usize::from(warp), generation, down.sectors.count());
+        if FULL && let (DownKind::Write, Requester::Store { warp, generation }) = (down.kind, requester) {
+            core.stores_leave(usize::from(warp), generation, down.sectors().count());
             if self.stores.is_some() {
                 return self.let_store_wait(down, core, out);
             }
@@ -79,11 +79,7 @@ impl Lsu {
         if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
             observers.line_requested(entry, warp_of(requester, &self.loads));
         }
-        let kernel = match requester {
-            Requester::Load { load } => self.loads.get(load).kernel,
-            Requester::Store { kernel, .. } | Requester::Prefetch { kernel } => kernel,
-        };
-        self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
+        self.send(down.addr, down.sectors(), down.bytes, op, token, down.kernel(), core, out);
         None
     }
 
@@ -91,8 +87,8 @@ impl Lsu {
     #[inline(never)]
     fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) -> Option<Addr> {
         let stores = self.stores.as_mut()?;
-        let fate = if down.sectors.count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
-        if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation, .. }) = (fate, Requester::decode(down.token)) {
+        let fate = if down.sectors().count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
+        if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation }) = (fate, Requester::decode(down.token)) {
             core.stores_done(usize::from(warp), generation, 1);
         }
         if let Fate::Leaves(down) | Fate::Completed(down) = fate {
@@ -111,7 +107,7 @@ impl Lsu {
         {
             let free = stores.is_free();
             if let (true, Some(l1)) = (driven_out, &mut self.l1) {
-                l1.forget(down.addr, down.sectors);
+                l1.forget(down.addr, down.sectors());
             }
             self.send_store(down, core, out);
             return free;
@@ -122,9 +118,8 @@ impl Lsu {
     /// Sends a sector that stores wrote.
     #[inline(never)]
     fn send_store(&mut self, down: Down, core: &mut Core, out: &mut Outbox) {
-        let requester = Requester::decode(down.token);
-        let Requester::Store { kernel, .. } = requester else { unreachable!("{}, {}: a write of {requester:?}", core.id, core.now) };
-        self.send(down.addr, down.sectors, down.bytes, MemOp::Write, Token::of_write(requester), kernel, core, out);
+        let token = Token::of_write(Requester::decode(down.token));
+        self.send(down.addr, down.sectors(), down.bytes, MemOp::Write, token, down.kernel(), core, out);
     }
 
     /// Looks up the access at the end of the pipe of each bank, except where the L1 is known to refuse it. Returns the refused accesses by cause.
@@ -213,11 +208,11 @@ fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, co
         match served.requester() {
             Requester::Load { load } if FULL => loads.hit(load, core),
             Requester::Load { load } => loads.answer(load, 1, core),
-            Requester::Store { warp, generation, .. } => {
+            Requester::Store { warp, generation } => {
                 core.stores_leave(usize::from(warp), generation, sectors.count());
                 core.stores_done(usize::from(warp), generation, sectors.count());
             }
-            Requester::Prefetch { .. } => {}
+            Requester::Prefetch => {}
         }
     }
 }
@@ -227,6 +222,6 @@ fn warp_of(requester: Requester, loads: &Loads) -> u8 {
     match requester {
         Requester::Store { warp, .. } => warp,
         Requester::Load { load } => loads.get(load).warp,
-        Requester::Prefetch { .. } => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
+        Requester::Prefetch => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
     }
 }

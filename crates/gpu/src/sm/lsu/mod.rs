@@ -25,7 +25,7 @@ use std::hint::select_unpredictable;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use warpshard_config::machine::{CoreStyle, Machine, Switch};
-use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, NearSlices, Outbox};
+use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, NearSlices, Outbox, PacketPart};
 use warpshard_stats::CounterVisitor;
 use warpshard_workload::KernelInfo;
 
@@ -392,7 +392,8 @@ impl Lsu {
         out: &mut Outbox,
     ) {
         let slice = self.slices.slice_of(addr);
-        let packet = MemPacket { addr, token: token.encode(), bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
+        let part = PacketPart::new(kernel, sectors);
+        let packet = MemPacket { addr, token: token.encode(), bytes, port: PortId(core.id.0), slice, part, op };
         core.counters.sm.packets_sent += 1;
         self.net.send(core.now, packet, out);
     }

@@ -136,13 +136,14 @@ impl StoreBuffer {
 
 #[cfg(test)]
 mod tests {
-    use warpshard_base::SectorMask;
+    use warpshard_base::{KernelIndex, KernelSectors, SectorMask};
     use warpshard_mem::cache::DownKind;
 
     use super::*;
 
     fn write(addr: u64, bytes: u32, token: u32) -> Down {
-        Down { addr: Addr(addr), sectors: SectorMask(1), bytes, token, kind: DownKind::Write }
+        let part = KernelSectors::new(KernelIndex(0), SectorMask(1));
+        Down { addr: Addr(addr), part, bytes, token, kind: DownKind::Write }
     }
 
     #[test]

@@ -101,8 +101,8 @@ impl Token {
     #[inline]
     pub(super) fn of_write(requester: Requester) -> Self {
         match requester {
-            Requester::Store { warp, generation, .. } => Self::Store { warp, generation },
-            Requester::Load { .. } | Requester::Prefetch { .. } => unreachable!("{requester:?} writes nothing"),
+            Requester::Store { warp, generation } => Self::Store { warp, generation },
+            Requester::Load { .. } | Requester::Prefetch => unreachable!("{requester:?} writes nothing"),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Lsu {
             Work::Load(load) => (Requester::Load { load }, false),
             _ => {
                 let generation = core.warps.generation[usize::from(entry.warp)];
-                (Requester::Store { warp: entry.warp, generation, kernel }, entry.op == MemOp::Write)
+                (Requester::Store { warp: entry.warp, generation }, entry.op == MemOp::Write)
             }
         };
         let Entry { local, ahead, signature, .. } = *entry;

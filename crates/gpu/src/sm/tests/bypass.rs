@@ -22,7 +22,7 @@ fn program() -> Arc<CtaProgram> {
 }
 
 /// Runs CTAs of two kernels, four at a time, of which so many of the first kernel are to bypass the L1.
-fn run(wanted: &[(u16, u32)]) -> SmStats {
+fn run(wanted: &[(u32, u32)]) -> SmStats {
     let kernels = vec![(kernel_info(32, 6), program()), (kernel_info(32, 6), program())];
     let mut bench = Bench::new(&test_machine(), kernels);
     bench.sm.apply(Cycle(0), &SmDecision::CtaLimit(4));

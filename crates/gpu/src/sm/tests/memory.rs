@@ -138,7 +138,7 @@ fn a_coalesced_load_asks_for_four_sectors_from_the_highest_down() {
     let mut bench = Bench::single(&test_machine(), 32, program.exit());
     bench.issues();
     let requests = bench.requests();
-    assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Read && packet.sectors.count() == 1));
+    assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Read && packet.sectors().count() == 1));
     let mut addresses: Vec<u64> = requests.iter().map(|(_, packet)| packet.addr.0).collect();
     // The four banks look up in one cycle, in the order of the banks.
     assert_eq!(addresses, [0x10000, 0x10020, 0x10040, 0x10060]);
@@ -262,7 +262,7 @@ fn missing_sectors_of_a_line_leave_as_one_request() {
         program.all(op(OpClass::Sp, 3, &[1, 2]));
         let mut bench = Bench::single(&machine, 32, program.exit());
         bench.issues();
-        bench.requests().iter().map(|(_, packet)| packet.sectors.count()).collect::<Vec<_>>()
+        bench.requests().iter().map(|(_, packet)| packet.sectors().count()).collect::<Vec<_>>()
     };
     assert_eq!(requests(false), [1; 10]);
     assert_eq!(requests(true), [4, 4, 2]);
@@ -443,7 +443,7 @@ fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
     bench.issues();
     let requests = bench.requests();
     assert_eq!(
-        requests.iter().map(|(_, p)| (p.op, p.addr, p.sectors.0)).collect::<Vec<_>>(),
+        requests.iter().map(|(_, p)| (p.op, p.addr, p.sectors().0)).collect::<Vec<_>>(),
         [(MemOp::Read, Addr(0x10000), 0xf), (MemOp::Write, Addr(0x20000), 0xf)]
     );
 }
@@ -456,7 +456,7 @@ fn writes_of_version_3_move_the_smallest_aligned_half_or_whole_of_a_line_and_are
         program.access(0, store(&[]), FULL, &lanes(0x20020, 4));
         let mut bench = Bench::single(&with_line_cache(write_miss), 32, program.exit());
         bench.issues();
-        bench.requests().iter().map(|(_, p)| (p.addr.line(), p.sectors.0)).collect::<Vec<_>>()
+        bench.requests().iter().map(|(_, p)| (p.addr.line(), p.sectors().0)).collect::<Vec<_>>()
     };
     assert_eq!(written(WriteMiss::NoAllocate), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1110)]);
     assert_eq!(written(WriteMiss::NoAllocateWaits), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1111)]);

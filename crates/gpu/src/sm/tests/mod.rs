@@ -163,11 +163,14 @@ fn all_answered(machine: &Machine, sm: &super::counters::SmCounters) -> bool {
 /// The replies to a request.
 fn answers(packet: MemPacket, by_sector: bool) -> impl Iterator<Item = MemPacket> {
     use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
-    let apart = by_sector && packet.op == warpshard_protocol::MemOp::Read && packet.sectors.count() > 1;
+    let apart = by_sector && packet.op == warpshard_protocol::MemOp::Read && packet.sectors().count() > 1;
     let line = packet.addr.line().0;
-    let of =
-        move |sector: u32| MemPacket { addr: Addr(line + u64::from(sector) * SECTOR_BYTES), sectors: SectorMask(1 << sector), ..packet };
-    let sectors: Vec<u32> = packet.sectors.iter().collect();
+    let of = move |sector: u32| MemPacket {
+        addr: Addr(line + u64::from(sector) * SECTOR_BYTES),
+        part: packet.part.with(SectorMask(1 << sector)),
+        ..packet
+    };
+    let sectors: Vec<u32> = packet.sectors().iter().collect();
     (!apart).then_some(packet).into_iter().chain(sectors.into_iter().filter(move |_| apart).map(of))
 }
 
@@ -209,12 +212,12 @@ impl Bench {
         self
     }
 
-    pub(super) fn bind(&mut self, kernel: u16, cta: u32) {
+    pub(super) fn bind(&mut self, kernel: u32, cta: u32) {
         self.bind_at(self.now, kernel, cta);
     }
 
     /// Binds a CTA by a message that becomes visible at `at`.
-    pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
+    pub(super) fn bind_at(&mut self, at: Cycle, kernel: u32, cta: u32) {
         let launch =
             CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false, cluster: NO_CLUSTER, rank: 0 };
         self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));

@@ -63,12 +63,12 @@ fn bench(machine: &Machine, rng: &mut Rng) -> (Bench, [u64; 2]) {
         info.shared_bytes = (1 + rng.below(40) as u32) * 1024;
         kernels.push((info, program));
     }
-    let applications = (0..2u16).map(|app| Application {
+    let applications = (0..2u32).map(|app| Application {
         name: app.to_string(),
         kernels: app..app + 1,
         again: 0..0,
         commands: 0..0,
-        priority: i32::from(app),
+        priority: app as i32,
         arrivals: Vec::new(),
         gpu: None,
     });
@@ -100,7 +100,7 @@ fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
     bench = bench.skipping();
     bench.latency = EPOCH;
     let infos: Vec<KernelInfo> = bench.sm.workload.kernels.iter().map(|kernel| kernel.info.clone()).collect();
-    let mut waiting: Vec<(u16, u32)> = (0..2).flat_map(|kernel| (0..CTAS).map(move |cta| (kernel, cta))).collect();
+    let mut waiting: Vec<(u32, u32)> = (0..2).flat_map(|kernel| (0..CTAS).map(move |cta| (kernel, cta))).collect();
     let mut grid = Grid::default();
     let mut left = 12;
     while !waiting.is_empty() || !bench.is_done() {

@@ -63,7 +63,7 @@ fn a_warp_asks_for_each_line_once_from_the_highest_down() {
     let mut program = Program::new(1);
     program.access(0, load(1, &[]), LaneMask::FULL, &lanes(0x1_0000, 8));
     let bench = ran(&textured(), program.exit());
-    let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr, packet.sectors.count())).collect();
+    let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr, packet.sectors().count())).collect();
     assert_eq!(requests, [(Addr(0x1_0080), 4), (Addr(0x1_0000), 4)]);
     assert_eq!(counted(&bench), (0, 2));
     assert_eq!((bench.kernel().memory_accesses, bench.kernel().load_instructions), (0, 0), "these are of the L1");

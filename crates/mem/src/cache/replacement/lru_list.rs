@@ -1,5 +1,7 @@
 //! Least recently used, for sets of many ways: the lines of a set in a linked list in the order of their last access.
 
+use warpshard_state::StateError;
+
 use super::super::directory::{Directory, NONE, Spot};
 
 /// A look-up that stores the lists.
@@ -31,6 +33,15 @@ pub(in crate::cache) struct Link {
 impl Link {
     /// That of a line in no list.
     pub(super) const NONE: Self = Self { time: 0, older: NONE, newer: NONE };
+}
+
+/// Refuses saved lists of sets that do not end.
+pub(super) fn end(lines: &impl Linked, sets: u32) -> Result<(), StateError> {
+    let some = |at: u16| (at != NONE).then_some(usize::from(at));
+    let ends = || (0..sets).map(|set| lines.of_set(set));
+    let count = usize::from(lines.first(sets));
+    warpshard_state::lists_end(count, ends().filter_map(|ends| some(ends.oldest)), |at| some(lines.of_line(at as u16).newer))?;
+    warpshard_state::lists_end(count, ends().filter_map(|ends| some(ends.newest)), |at| some(lines.of_line(at as u16).older))
 }
 
 /// Puts a line at the new end of its set, among those of the same cycle by way.

@@ -19,6 +19,7 @@ mod tests;
 
 use warpshard_config::machine::Replacement;
 use warpshard_seam::{self as seam, BoxedReplacement, CacheSite, Own};
+use warpshard_state::StateError;
 
 use super::Lookup;
 use super::directory::{Directory, Spot};
@@ -40,6 +41,12 @@ pub(super) trait Order {
 
     /// Bytes of arrays of its own.
     fn hot_bytes(&self) -> usize;
+
+    /// Refuses what was saved of the lines of `sets` sets where a search for a victim would not end.
+    fn lists_end(&self, lines: &impl Of<Self>, sets: u32) -> Result<(), StateError> {
+        let _ = (lines, sets);
+        Ok(())
+    }
 
     /// All lines are gone.
     fn clear(&mut self);
@@ -189,6 +196,10 @@ impl Order for Any {
 
     fn hot_bytes(&self) -> usize {
         self.other.as_deref().map_or(0, |other| each!(other, policy => policy.hot_bytes()))
+    }
+
+    fn lists_end(&self, lines: &impl Of<Self>, sets: u32) -> Result<(), StateError> {
+        if self.is_lru() { lru_list::end(lines, sets) } else { Ok(()) }
     }
 
     fn clear(&mut self) {

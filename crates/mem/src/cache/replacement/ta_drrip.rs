@@ -83,7 +83,7 @@ impl Replacement for TaDrrip {
     }
 
     fn fill(&mut self, at: Place, access: &Access) {
-        let kernel = usize::from(access.identity.kernel.0) % KERNELS;
+        let kernel = access.identity.kernel.index() % KERNELS;
         let leads = self.leads(at.set, kernel);
         let choice = &mut self.choices[kernel];
         match leads {
@@ -123,7 +123,7 @@ mod tests {
     const WAYS: u32 = 4;
 
     /// Hits of one kernel that reads lines of its own in a cache, in the order of `lines`, over all sets.
-    fn hits(kernel: u16, lines: impl Iterator<Item = u64> + Clone, policy: &mut TaDrrip) -> usize {
+    fn hits(kernel: u32, lines: impl Iterator<Item = u64> + Clone, policy: &mut TaDrrip) -> usize {
         let mut held: Vec<Option<u64>> = vec![None; (SETS * WAYS) as usize];
         let mut hits = 0;
         for line in lines {

@@ -124,10 +124,10 @@ fn eviction_writes_back_the_modified_sectors_with_their_bytes() {
     status(&mut cache, AccessKind::Write, 0x1060, 2);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 3), Status::Miss);
     let back = cache.pop_down().unwrap();
-    assert_eq!((back.addr.0, kind(&back), back.sectors.0, back.bytes), (0, "write back", 0b0010, 0xf0));
+    assert_eq!((back.addr.0, kind(&back), back.sectors().0, back.bytes), (0, "write back", 0b0010, 0xf0));
     assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 4), Status::Miss);
     let back = cache.pop_down().unwrap();
-    assert_eq!((back.addr.0, back.sectors.0, back.bytes), (0x1000, 0b1001, u32::MAX));
+    assert_eq!((back.addr.0, back.sectors().0, back.bytes), (0x1000, 0b1001, u32::MAX));
     assert!(!cache.data_port_free(Cycle(5)), "two sectors leave through a port of one sector");
     assert!(cache.data_port_free(Cycle(6)));
 }
@@ -275,10 +275,10 @@ fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 1), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is on its way, too");
     let down = cache.pop_down().unwrap();
-    assert_eq!((down.addr, down.sectors), (Addr(0x1000), SectorMask(0xff)));
+    assert_eq!((down.addr, down.sectors()), (Addr(0x1000), SectorMask(0xff)));
     assert!(cache.pop_down().is_none());
     let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is no fetch") };
-    cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
+    cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors(), Cycle(9));
     assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
     assert_eq!(answered(&mut cache), [0x1080, 0x1000].map(Waiter::Request));
     assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
@@ -295,6 +295,6 @@ fn a_modified_line_of_256_bytes_is_written_back_whole() {
     for (addr, now) in [(0x0, 1), (0x180, 2), (0x280, 3)] {
         assert_eq!(status(&mut cache, AccessKind::Write, addr, now), Status::Miss);
     }
-    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors.count(), kind(&down))).collect();
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors().count(), kind(&down))).collect();
     assert_eq!(sent, [(0, 8, "write back")]);
 }

@@ -8,7 +8,7 @@ fn write_allocate() -> DataCache {
 }
 
 fn sent(cache: &mut DataCache) -> Vec<(&'static str, u64, u8)> {
-    std::iter::from_fn(|| cache.pop_down()).map(|down| (kind(&down), down.addr.0, down.sectors.0)).collect()
+    std::iter::from_fn(|| cache.pop_down()).map(|down| (kind(&down), down.addr.0, down.sectors().0)).collect()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_write_sent_on_by_a_line_cache_moves_the_smallest_aligned_half_or_whole() {
     for (sectors, moved) in [(0b0001, 0b0001), (0b1000, 0b1000), (0b0011, 0b0011), (0b1100, 0b1100), (0b0110, 0b1111), (0b1001, 0b1111)] {
         let mut cache = write_allocate();
         cache.access(&Access { sectors: SectorMask(sectors), ..request(&cache, AccessKind::Write, 0, 1) }, Cycle(0));
-        assert_eq!(cache.pop_down().map(|down| down.sectors.0), Some(moved), "{sectors:04b}");
+        assert_eq!(cache.pop_down().map(|down| down.sectors().0), Some(moved), "{sectors:04b}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A queue of requests, kept as a list per bank with the oldest request for the open row and the oldest for another.
 
+use warpshard_state::StateError;
+
 use super::Access;
 
 const NONE: u16 = u16::MAX;
@@ -43,6 +45,7 @@ pub(super) struct Place(u16);
 
 /// Requests of one direction in the order of their arrival.
 #[derive(Clone, Debug, warpshard_state::State)]
+#[state(checked)]
 pub(super) struct Queue {
     entries: Box<[Entry]>,
     free: u16,
@@ -67,6 +70,14 @@ impl Queue {
             misses: 0,
             len: 0,
         }
+    }
+
+    /// Refuses a saved queue whose searches would not end.
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let heads = self.lists.iter().flat_map(|list| [list.first, list.hit, list.miss]);
+        let starts = heads.chain([self.free]).filter_map(some);
+        warpshard_state::lists_end(self.entries.len(), starts, |at| some(self.entries[at].next))
     }
 
     #[inline]

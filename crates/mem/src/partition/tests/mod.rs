@@ -13,7 +13,7 @@ use warpshard_base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId,
 use warpshard_config::dram::{BankHash, DramControl, DramPage, DramRefresh, OwnTiming, RefreshWhen};
 use warpshard_config::machine::*;
 use warpshard_engine::{Route, Unit};
-use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
+use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 use warpshard_stats::Latencies;
 
 use crate::dram::DramCounters;
@@ -47,7 +47,8 @@ fn outbox() -> Outbox {
 fn packet(map: &AddressMap, addr: u64, op: MemOp, sectors: u8, bytes: u32, token: u32) -> MemPacket {
     let addr = Addr(addr);
     let port = PortId((token % 7) as u16);
-    MemPacket { addr, token, bytes, port, slice: map.slice_of(addr), kernel: KernelIndex(0), sectors: SectorMask(sectors), op }
+    let part = PacketPart::new(KernelIndex(0), SectorMask(sectors));
+    MemPacket { addr, token, bytes, port, slice: map.slice_of(addr), part, op }
 }
 
 fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
@@ -111,7 +112,11 @@ fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
     machine.mem.llc.index = SetIndex::Linear;
     let (mut unit, mut out) = (partition(&machine), outbox());
     let map = machine.mem.map.clone();
-    let owned = |packet: MemPacket, port, kernel| MemPacket { port: PortId(port), kernel: KernelIndex(kernel), ..packet };
+    let owned = |packet: MemPacket, port, kernel| MemPacket {
+        port: PortId(port),
+        part: PacketPart::new(KernelIndex(kernel), packet.sectors()),
+        ..packet
+    };
     let second = (1..).map(|line| line * 128).find(|addr| map.slice_of(Addr(*addr)) == map.slice_of(Addr(0))).unwrap();
     // A write to a line, which the read of another then takes.
     deliver(&mut unit, 0, owned(packet(&map, 0, MemOp::Write, 1, u32::MAX, 0), 5, 3));
@@ -119,7 +124,7 @@ fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
     let mut seen = Vec::new();
     for until in 1..4000 {
         unit.run(Cycle(until), true, &mut out);
-        let now = unit.channel().moving(0).map(|request| (request.kind.is_read(), request.port.0, request.kernel.0));
+        let now = unit.channel().moving(0).map(|request| (request.is_read(), request.port.0, request.kernel().0));
         if now.is_some() && seen.last() != now.as_ref() {
             seen.extend(now);
         }
@@ -392,17 +397,17 @@ proptest! {
         prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
 
         // Sums over both ends: every sector of every request comes back once, under the request's name and to its sender.
-        let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors.0)).collect();
+        let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors().0)).collect();
         for (_, answer) in &got {
             let asked = &sent[answer.token as usize].1;
             prop_assert_eq!((answer.port, answer.op, answer.slice, answer.addr.line()), (asked.port, asked.op, asked.slice, asked.addr.line()));
             let left = open.get_mut(&answer.token).unwrap();
-            prop_assert_eq!(*left & answer.sectors.0, answer.sectors.0);
-            *left &= !answer.sectors.0;
+            prop_assert_eq!(*left & answer.sectors().0, answer.sectors().0);
+            *left &= !answer.sectors().0;
         }
         prop_assert!(open.values().all(|left| *left == 0));
         let total = |of: fn(&crate::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
-        let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
+        let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors().count()) }).sum();
         // Reads that share the answers of others are not looked up.
         let accesses = total(|c| c.accesses);
         prop_assert!(accesses == asked || requesters > 1 && accesses < asked, "{accesses} of {asked} sectors");
@@ -412,7 +417,7 @@ proptest! {
         prop_assert_eq!(count("reads") + count("forwarded"), total(|c| c.fetches) * bursts);
         let (written, sectors) = (count("writes") + count("coalesced"), total(|c| c.write_backs));
         // Writes that were sent on: those that missed, and others that found their line on its way.
-        let writes = sent.iter().filter(|(_, p)| p.op == MemOp::Write).map(|(_, p)| if line_cache { 4 } else { u64::from(p.sectors.count()) });
+        let writes = sent.iter().filter(|(_, p)| p.op == MemOp::Write).map(|(_, p)| if line_cache { 4 } else { u64::from(p.sectors().count()) });
         let sent_on = match machine.mem.llc.write_miss {
             WriteMiss::WriteAllocate => (total(|c| c.write_misses + c.write_sector_misses), writes.sum()),
             _ => (0, 0),

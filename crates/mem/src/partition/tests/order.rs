@@ -1,5 +1,6 @@
 //! The order of DRAM requests in a whole partition: what two requesters get of one channel, and independence of the spans.
 
+use warpshard_base::KernelSectors;
 use warpshard_seam::Own;
 
 use super::*;
@@ -95,7 +96,14 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
         let request = |addr: u64, port| {
             let place = machine.mem.map.locate(Addr(addr));
             let (bank, row) = (place.bank as u8, place.row);
-            Request { addr: Addr(addr), bank, row, sectors: SectorMask::of(Addr(addr)), port: PortId(port), ..Request::default() }
+            Request {
+                addr: Addr(addr),
+                bank,
+                row,
+                part: KernelSectors::new(KernelIndex(0), SectorMask::of(Addr(addr))),
+                port: PortId(port),
+                ..Request::default()
+            }
         };
         let requests =
             [stream.iter().take(16).map(|addr| request(*addr, 0)).collect(), rows.iter().map(|addr| request(*addr, 1)).collect()];

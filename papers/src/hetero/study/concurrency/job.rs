@@ -261,7 +261,7 @@ impl Job {
             None => crate::catalogue().model(&model_name(gpu), 1, &[])?.workload(),
         };
         let launches = once.kernels.len();
-        Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u16 - 1))))
+        Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u32 - 1))))
     }
 }
 
@@ -271,7 +271,7 @@ fn repeated(once: Workload, times: usize) -> Workload {
     let later = |pass: usize| {
         let commands = once.commands.iter().filter(move |command| pass == 0 || matches!(command, Command::Launch(_)));
         commands.map(move |command| match *command {
-            Command::Launch(kernel) => Command::Launch(KernelIndex(kernel.0 + (pass * launches) as u16)),
+            Command::Launch(kernel) => Command::Launch(KernelIndex(kernel.0 + (pass * launches) as u32)),
             copy @ Command::CopyToDevice { .. } => copy,
         })
     };
@@ -346,11 +346,11 @@ mod tests {
         let launches = once.kernels.len();
         let thrice = repeated(once.clone(), 3);
         assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, once.commands.len() + 2 * launches));
-        let launched: Vec<u16> = thrice
+        let launched: Vec<u32> = thrice
             .commands
             .iter()
             .filter_map(|command| if let Command::Launch(kernel) = command { Some(kernel.0) } else { None })
             .collect();
-        assert_eq!(launched, (0..3 * launches as u16).collect::<Vec<_>>());
+        assert_eq!(launched, (0..3 * launches as u32).collect::<Vec<_>>());
     }
 }
