@@ -30,6 +30,17 @@ fn ctas_are_divided_as_sms_are() {
 }
 
 #[test]
+fn programmatic_dependent_launches_stay_on_their_gpu_and_are_not_spread() {
+    let mut marked = workload();
+    assert!(marked.kernels.len() > 1);
+    marked.kernels[1].info.programmatic = Some(KernelIndex(0));
+    let whole = for_gpus(&marked, &[4, 4], false).unwrap();
+    assert_eq!(whole.kernels[1].info.programmatic, Some(KernelIndex(0)));
+    let error = for_gpus(&marked, &[4, 4], true).unwrap_err().to_string();
+    assert!(error.contains("is a programmatic dependent launch, which cannot be spread over the GPUs"), "{error}");
+}
+
+#[test]
 fn gpus_that_are_not_there_are_refused() {
     let mut named = workload();
     named.kernels[0].info.gpu = Some(GpuId(2));

@@ -98,6 +98,8 @@ struct Launch {
     stream: StreamId,
     /// Launches that it waits for besides those of its stream.
     after: Vec<KernelIndex>,
+    /// The launch before it in its stream, where it depends on that one programmatically.
+    programmatic: Option<KernelIndex>,
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
     mnemonics: Arc<[String]>,

@@ -33,6 +33,7 @@ counters! {
         warp_imc_miss: "warp cycles", "The constant that its next instruction reads is not in the cache of its sub-core.";
         warp_drain: "warp cycles", "The warp has issued its last instruction, and something of it is under way.";
         warp_misc: "warp cycles", "A limit of warps or a preemption holds the warp back.";
+        warp_grid_dependency: "warp cycles", "The warp waits for the end of the launch before its own (griddepcontrol.wait).";
     }
 }
 

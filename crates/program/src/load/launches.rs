@@ -59,6 +59,10 @@ impl Loader<'_> {
             if !row.sequence.is_empty() && row.has_events() {
                 return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
             }
+            if !row.sequence.is_empty() && row.programmatic {
+                let what = "a sequence is a programmatic dependent launch";
+                return Err(self.bad_key("programmatic", what).expected("`programmatic` in its launches"));
+            }
             let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
             if repeat < 0 {
                 return Err(self
@@ -86,6 +90,7 @@ impl Loader<'_> {
                     };
                     launch.gpu = self.gpu(row.gpu.as_ref())?;
                     self.events(row, program.launches.len(), &mut launch)?;
+                    self.programmatic(row, &program.launches, &mut launch)?;
                     if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
                 } else {
                     self.launches(program, &row.sequence, bound)?;
@@ -118,6 +123,36 @@ impl Loader<'_> {
             self.events.push((event.clone(), KernelIndex(number as u16)));
         }
         Ok(())
+    }
+
+    /// Notes whether a launch depends programmatically on the launch before it in its stream, which has to be there and no copy.
+    fn programmatic(&self, row: &LaunchRow, before: &[Launch], launch: &mut Launch) -> Result<(), ProgramError> {
+        if !row.programmatic {
+            return Ok(());
+        }
+        let bad = |what: &str, help: &str| Err(self.bad_key("programmatic", what).found("programmatic = true").help(help));
+        if row.setup {
+            return bad("a launch of the setup is a programmatic dependent launch", "remove `programmatic`: the setup belongs to no run");
+        }
+        if launch.copy.is_some() {
+            return bad("a copy is a programmatic dependent launch", "remove `programmatic`: only kernels depend on kernels so");
+        }
+        let stream = (launch.gpu.unwrap_or_default(), launch.stream);
+        let same = |other: &Launch| (other.gpu.unwrap_or_default(), other.stream) == stream;
+        match before.iter().rposition(same).map(|place| (place, &before[place])) {
+            None => {
+                let what = format!("a programmatic dependent launch is the first launch of stream {} on {}", stream.1.0, stream.0);
+                bad(&what, "mark only launches that follow another one; of a repeated launch write the first one as a launch of its own")
+            }
+            Some((_, copy)) if copy.copy.is_some() => bad(
+                "a programmatic dependent launch follows a copy, which triggers nothing",
+                "remove `programmatic`, or put a kernel between",
+            ),
+            Some((place, _)) => {
+                launch.programmatic = Some(KernelIndex(place as u16));
+                Ok(())
+            }
+        }
     }
 
     /// A problem of a launch with the line of the key that it is about.
@@ -200,6 +235,7 @@ impl Loader<'_> {
             registers: 1,
             stream: StreamId(stream),
             after: Vec::new(),
+            programmatic: None,
             gpu: None,
             copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes: bytes.cast_unsigned() }),
             statics: Some(Arc::default()),
@@ -418,7 +454,15 @@ pub(in super::super) fn bind(
             && one.banks == banks
     };
     if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
-        return Ok(Launch { repeatable: Arc::from([]), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
+        return Ok(Launch {
+            repeatable: Arc::from([]),
+            stream,
+            after: Vec::new(),
+            programmatic: None,
+            gpu: None,
+            copy: None,
+            ..other.clone()
+        });
     }
     // Launches of a kernel differ in their constants; what is the same they share.
     let same = |other: &&Launch| other.copy.is_none() && (&other.kernel.file, &other.kernel.name) == (&module.file, &text.name);
@@ -434,6 +478,7 @@ pub(in super::super) fn bind(
         registers: text.registers.max(1),
         stream,
         after: Vec::new(),
+        programmatic: None,
         gpu: None,
         copy: None,
         statics: statics.map(|statics| shared(statics.into(), known.and_then(|other| other.statics.as_ref()))),

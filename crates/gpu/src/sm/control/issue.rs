@@ -41,6 +41,8 @@ enum Wait {
     Product(u64),
     /// The barrier of the cluster.
     Cluster,
+    /// The end of the launch before a programmatic dependent one.
+    Grid,
 }
 
 impl Wait {
@@ -54,6 +56,7 @@ impl Wait {
             Self::Pipe(until, reason) => (Standing::PipeBusy, until, reason),
             Self::Product(until) => (Standing::Arithmetic, until, WarpReason::Gmma),
             Self::Cluster => (Standing::Barrier, u64::MAX, WarpReason::Barrier),
+            Self::Grid => (Standing::Barrier, u64::MAX, WarpReason::GridDependency),
         }
     }
 }
@@ -181,6 +184,9 @@ impl ControlCore {
             Beside::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
                 return Some(Wait::Cluster);
             }
+            Beside::GridWait if core.warps.front(warp).mask.0 != 0 && core.ctas.waits_for_grid(core.warps.cta[warp]) => {
+                return Some(Wait::Grid);
+            }
             _ => None,
         };
         product.map(Wait::Product)
@@ -292,8 +298,10 @@ impl ControlCore {
             let begun = self.products.hand_in(warp, part, group);
             self.multiply(begun, group, core);
         }
-        if code.control.beside == Beside::ClusterArrive && inst.mask.0 != 0 {
-            core.arrive_at_cluster(warp);
+        match code.control.beside {
+            Beside::ClusterArrive if inst.mask.0 != 0 => core.arrive_at_cluster(warp),
+            Beside::LaunchDependents if inst.mask.0 != 0 => self.dependents.trigger(core.warps.cta[warp], core),
+            _ => {}
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, &code, issue, core, observers);
