@@ -68,7 +68,7 @@ impl ControlCore {
         let mine = core.warps.live & mine & !core.warps.finished;
         let mut looked = self.subs[sub].looked;
         let ready = looked.ready() & mine;
-        let mut anew = if reasons.is_some() { touched & mine | ready } else { touched & mine };
+        let mut anew = touched & mine;
         let mut stay_until = u64::MAX;
         for warp in bits(mine & !anew) {
             let at = self.warps[warp].again_at;
@@ -83,9 +83,13 @@ impl ControlCore {
         let stay = mine & !anew & !ready;
         looked.sets.iter_mut().for_each(|set| *set &= stay);
         for warp in bits(ready) {
-            let (standing, until, _) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
+            let (standing, until, reason) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
             looked.sets[standing as usize] |= 1 << warp;
             looked.again_at = looked.again_at.min(until);
+            if let (Some(reasons), false) = (&mut reasons, standing == Standing::Eligible) {
+                let is_full = standing == Standing::QueueFull;
+                reasons.turn(warp, if is_full { throttled(front(warp, core)) } else { reason }, now);
+            }
         }
         for warp in bits(anew) {
             let (standing, until, reason) = self.standing_of(sub, warp, core);
@@ -133,7 +137,7 @@ impl ControlCore {
         } else {
             // What its last instruction incremented becomes visible in the cycle after the next.
             let visible = if warps.last_issue[warp].0 + 1 == now { now + 1 } else { u64::MAX };
-            let inst = &core.code_of(warp)[warps.front(warp).index as usize];
+            let inst = front(warp, core);
             let goes_to = if goes_to_memory(inst, core) { MEMORY } else { inst.control.pipe as u8 };
             let own = self.wait_of(warp, inst, core).map(Wait::stands);
             let of_warp = &mut self.warps[warp];
@@ -248,6 +252,9 @@ impl ControlCore {
     ) {
         let now = core.now.0;
         let inst = core.warps.take_front(warp);
+        if let Some(reasons) = &mut observers.reasons {
+            reasons.issue(warp, now);
+        }
         observers.issued(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let code = core.code_of(warp)[inst.index as usize];
@@ -494,6 +501,12 @@ impl ControlCore {
 fn goes_to_l1(inst: &StaticInst) -> bool {
     matches!(inst.control.beside, Beside::Copy { .. } | Beside::CopyGroup)
         || inst.mem.is_some_and(|mem| !matches!(mem.space, MemSpace::Shared | MemSpace::Constant))
+}
+
+/// The front instruction of a warp.
+#[inline]
+fn front(warp: usize, core: &Core) -> &StaticInst {
+    &core.code_of(warp)[core.warps.front(warp).index as usize]
 }
 
 /// What a warp waits for whose instruction finds the queue full.
