@@ -181,14 +181,8 @@ impl Sm {
     #[inline(always)]
     fn earlier_stages(&mut self, out: &mut Outbox) {
         self.operands.tick();
-        let waits_ended = if let Some(control) = &mut self.control {
-            // It starts arithmetic now; the cycles before had what the wheel has.
-            self.lsu.watch_arithmetic(&self.completions);
-            self.lsu.count_loads(self.core.now, &mut self.core);
-            control.offer(&mut self.core, &mut self.operands, &mut self.completions);
-            self.lsu.offer(&self.operands, self.core.now);
-            let grid = (&mut self.starts, self.ports.to_grid, &mut *out);
-            control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, grid)
+        let waits_ended = if self.control.is_some() {
+            self.control_stages(out)
         } else {
             self.lsu.offer(&self.operands, self.core.now);
             self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers)
@@ -213,6 +207,20 @@ impl Sm {
             peers.flush(self.core.now, out);
         }
         self.observers.cycle_ended(&self.core, &self.operands);
+    }
+
+    /// Issue and address units of a core with control words. Returns whether waits ended after which the L1 must not show what it held before.
+    // Apart: in place it would take registers from the cycles of other cores.
+    #[inline(never)]
+    fn control_stages(&mut self, out: &mut Outbox) -> bool {
+        let Some(control) = &mut self.control else { return false };
+        // It starts arithmetic now; the cycles before had what the wheel has.
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(self.core.now, &mut self.core);
+        control.offer(&mut self.core, &mut self.operands, &mut self.completions);
+        self.lsu.offer(&self.operands, self.core.now);
+        let grid = (&mut self.starts, self.ports.to_grid, out);
+        control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, grid)
     }
 
     /// One cycle of the load/store unit; returns whether it took an instruction.
