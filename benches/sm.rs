@@ -85,6 +85,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         app: AppId(0),
         stream: StreamId(0),
         after: Vec::new(),
+        programmatic: None,
         shared_base: Addr(0),
         local_base: Addr(0),
         gpu: None,
@@ -118,6 +119,8 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
                 resumes: false,
                 cluster: NO_CLUSTER,
                 rank: 0,
+                waits: false,
+                triggers: false,
             }),
         );
     }

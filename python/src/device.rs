@@ -150,17 +150,17 @@ impl Device {
     }
 
     /// Executes a kernel; its warp instructions and their active lanes. `shape` is grid, block and dynamic shared memory, `together` the CTAs of a
-    /// cluster (none where it is empty) and whether the launch is cooperative.
+    /// cluster (none where it is empty), and whether the launch is cooperative and whether it is a programmatic dependent launch.
     fn launch(
         &self,
         py: Python<'_>,
         kernel: (usize, String),
         shape: (Vec<i64>, Vec<i64>, i64),
-        together: (Vec<i64>, bool),
+        together: (Vec<i64>, bool, bool),
         arguments: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let arguments = arguments.iter().map(argument).collect::<PyResult<Vec<_>>>()?;
-        let ((module, name), (grid, block, shared), (cluster, cooperative)) = (kernel, shape, together);
+        let ((module, name), (grid, block, shared), (cluster, cooperative, programmatic)) = (kernel, shape, together);
         let (mut signal, mut looked) = (None, Instant::now());
         let mut keep_going = || {
             // Not more often, since the interpreter's lock may have to be waited for.
@@ -171,7 +171,7 @@ impl Device {
             signal = Python::attach(|py| py.check_signals()).err();
             signal.is_none()
         };
-        let shape = LaunchShape { grid: &grid, block: &block, shared, cluster: &cluster, cooperative };
+        let shape = LaunchShape { grid: &grid, block: &block, shared, cluster: &cluster, cooperative, programmatic };
         let done = self.with(py, |model| model.launch((module, &name), &shape, &arguments, &mut keep_going));
         match signal {
             Some(raised) => Err(raised),

@@ -294,6 +294,22 @@ def test_code_is_compiled_for_what_the_machine_executes(machine, arch):
     assert ws.Device(machine, "sm_80").arch == "sm_80"
 
 
+def test_programmatic_dependent_launches_begin_before_the_kernel_before_them_has_ended(repository):
+    device = ws.Device("h100")
+    module = device.load(repository / "programs/micro/dependent.sm_90.sass")
+    values, made, combined = device.array(np.arange(64, dtype=np.uint32)), device.zeros(64, np.uint32), device.zeros(64, np.uint32)
+    dependent = module.consume.shape(1, 64, programmatic=True)
+    with pytest.raises(ws.KernelError, match="first launch of the device"):
+        dependent(combined, made, 0, 100)
+    module.produce[1, 64](made, values, 1000)
+    dependent(combined, made, 0, 100)
+    kernels = device.simulate().kernels
+    assert kernels["started"][1] < kernels["ended"][0] < kernels["ended"][1]
+    values.set(np.zeros(64, np.uint32))
+    with pytest.raises(ws.KernelError, match="follows a copy from the host"):
+        dependent(combined, made, 0, 100)
+
+
 def test_tensor_maps_clusters_and_cooperative_launches_are_those_of_the_hardware(repository):
     device = ws.Device("h100")
     module = device.load(repository / "programs/triton/matmultma-2048-w8s3.sm_90.sass")

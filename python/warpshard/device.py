@@ -154,15 +154,24 @@ class Kernel:
         return self.shape(grid, block, int(shared[0]) if shared else 0)
 
     def shape(
-        self, grid: Extent, block: Extent, shared: int = 0, *, cluster: Extent | None = None, cooperative: bool = False
+        self,
+        grid: Extent,
+        block: Extent,
+        shared: int = 0,
+        *,
+        cluster: Extent | None = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
     ) -> _Launch:
         """The kernel with the shape of a launch, to be called with its arguments: `kernel.shape(8, 256, cluster=2)(x, y)`.
 
         cluster: CTAs of a cluster; a kernel that was compiled for a size needs none.
         cooperative: CTAs may wait for each other, as `this_grid().sync()` does.
+        programmatic: a programmatic dependent launch. In a run it may begin when every CTA of the launch before it has executed
+            `griddepcontrol.launch_dependents` or has ended.
         """
         clusters = [] if cluster is None else _extent(cluster, "cluster")
-        return _Launch(self, (_extent(grid, "grid"), _extent(block, "block"), shared), (clusters, cooperative))
+        return _Launch(self, (_extent(grid, "grid"), _extent(block, "block"), shared), (clusters, cooperative, programmatic))
 
     def _argument(self, number: int, value: Any) -> Any:
         kind, size = (self._kinds[number], self.sizes[number]) if number < len(self.sizes) else (None, 0)

@@ -96,6 +96,38 @@ fn products_of_matrices_can_be_left_out_of_a_run() {
     }
 }
 
+#[test]
+fn programmatic_dependent_launches_run_where_the_gpu_has_them_and_are_refused_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = program("micro/dependent");
+    let run = |file: &str, more: &[&str]| {
+        warpshard(&[&["run", "--program", file, "--threads", "1", "--out", &path("out"), "--force"], more].concat())
+    };
+    let said = |done: &Output| [&done.stdout, &done.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+    let states = ["--machine", "h100", "--set", "gpu.sm.warp_states=true"];
+    let done = run(&file, &states);
+    let text = said(&done);
+    let notes = || std::fs::read_to_string(folder.path().join("out/stats.json")).unwrap().contains("not marked `programmatic`");
+    assert!(done.status.success() && text.contains("grid dependency") && !notes(), "{text}");
+    // Without the mark a note says what has no effect.
+    let plain = std::fs::read_to_string(&file).unwrap().replace("programmatic = true\n", "");
+    std::fs::write(path("plain.toml"), plain).unwrap();
+    std::fs::copy(file.replace(".toml", ".sm_90.sass"), path("dependent.sm_90.sass")).unwrap();
+    let done = run(&path("plain.toml"), &states);
+    let text = said(&done);
+    assert!(done.status.success() && !text.contains("grid dependency") && notes(), "{text}");
+    for (more, what, code) in [
+        (&["--machine", "v100"][..], "kernel `consume` is a programmatic dependent launch, which v100 does not have", 4),
+        (&["--machine", "h100", "--set", "gpu.compute_capability=8.0"], "compute capability 9.0 or later", 4),
+        (&["--machine", "h100", "--sample"], "remove `programmatic` to run launches one after the other", 2),
+    ] {
+        let done = run(&file, more);
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(code) && text.contains(what), "{more:?}: {:?}: {text}", done.status.code());
+    }
+}
+
 /// The clock under load is that of the table for the use of the matrix units; the run is the one that has this clock from the beginning.
 #[test]
 fn a_run_takes_the_clock_that_the_machine_keeps_under_its_load() {

@@ -63,6 +63,14 @@ pub(crate) const TILES: &[(&str, &str)] = &[
     ("gpu.sm.l1.unified.adaptive", "false"),
     ("gpu.sm.lsu.replies", "3"),
 ];
+/// The cores of [`CONTROL`], on which several kernels may have CTAs at once, with a launch latency that a kernel can hide.
+pub(crate) const DEPENDENT: &[(&str, &str)] = &[
+    ("gpu.sm.style", "control-words"),
+    ("gpu.sm.order", "gty"),
+    ("gpu.sm.warp_states", "true"),
+    ("gpu.dispatch.share_sm", "true"),
+    ("gpu.dispatch.launch_latency", "300"),
+];
 /// A `vc` crossbar that carries a sector and its header in two flits.
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
@@ -129,6 +137,12 @@ pub(crate) fn cases() -> Vec<Case> {
             None,
         ),
         case("textures", &machine("tiny", TEXTURE), &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]), None),
+        case(
+            "programmatic dependent launches",
+            &machine("tiny", DEPENDENT),
+            &program_with("programs/micro/dependent.toml", &[("rounds", "40")]),
+            None,
+        ),
     ];
     let interleaved = machine("tiny", &[("gpu.dispatch.sharing", "interleaved"), ("gpu.dispatch.max_kernels", "2")]);
     let pair = [&gather, &built_in("reduce", &[("cta_count", "200")])].map(|one| Part { workload: (**one).clone(), priority: 0 });
@@ -145,7 +159,13 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// A program with its own parameters.
 pub(crate) fn program(path: &str) -> Arc<Workload> {
-    Arc::new(warpshard::program::Program::load(Path::new(path), None, &[]).unwrap().workload().unwrap())
+    program_with(path, &[])
+}
+
+/// A program with some parameters set.
+pub(crate) fn program_with(path: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Arc::new(warpshard::program::Program::load(Path::new(path), None, &parameters).unwrap().workload().unwrap())
 }
 
 /// The first kernels of the recorded breadth-first search.

@@ -8,6 +8,7 @@ mod conservation;
 mod copies;
 mod cpu;
 mod cpu_traces;
+mod dependents;
 mod dram;
 mod dram_machine;
 mod energy;

@@ -28,6 +28,7 @@ pub(crate) fn kernel_info(threads: u32, ctas: u32) -> KernelInfo {
         app: AppId(0),
         stream: StreamId(0),
         after: Vec::new(),
+        programmatic: None,
         shared_base: Addr(0x7f00_0000_0000),
         local_base: Addr(0x7f00_0100_0000),
         gpu: None,

@@ -51,6 +51,8 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
         "UTMACMDFLUSH" => Beside::BulkGroup,
         "UCGABAR_ARV" => Beside::ClusterArrive,
         "UCGABAR_WAIT" => Beside::ClusterWait,
+        "PREEXIT" => Beside::LaunchDependents,
+        "ACQBULK" => Beside::GridWait,
         _ => Beside::Nothing,
     };
     // Without control words one counter counts all groups of copies.

@@ -156,6 +156,7 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             app: AppId(0),
             stream: StreamId(bounded(&text.stream, constants, 0, i64::MAX)? as u64),
             after: Vec::new(),
+            programmatic: None,
             shared_base: Addr(SHARED_BASE),
             local_base: Addr(LOCAL_BASE),
             gpu: None,

@@ -1,7 +1,7 @@
 //! A kernel model on several GPUs.
 
 use warpshard_base::{GpuId, KernelIndex};
-use warpshard_workload::{Workload, for_gpus};
+use warpshard_workload::{Command, Workload, for_gpus};
 
 fn workload() -> Workload {
     warpshard_model::builtin("stream", 1, &[]).unwrap()
@@ -27,6 +27,18 @@ fn ctas_are_divided_as_sms_are() {
     let ctas: Vec<u32> = for_gpus(&once, &[10, 0, 30], true).unwrap().kernels.iter().map(|kernel| kernel.info.ctas()).collect();
     let all = once.kernels[0].info.ctas();
     assert_eq!(ctas[..2], [all / 4, all - all / 4]);
+}
+
+#[test]
+fn programmatic_dependent_launches_stay_on_their_gpu_and_are_not_spread() {
+    let mut marked = workload();
+    marked.kernels = vec![marked.kernels[0].clone(); 2];
+    marked.commands = vec![Command::Launch(KernelIndex(0)), Command::Launch(KernelIndex(1))];
+    marked.kernels[1].info.programmatic = Some(KernelIndex(0));
+    let whole = for_gpus(&marked, &[4, 4], false).unwrap();
+    assert_eq!(whole.kernels[1].info.programmatic, Some(KernelIndex(0)));
+    let error = for_gpus(&marked, &[4, 4], true).unwrap_err().to_string();
+    assert!(error.contains("is a programmatic dependent launch, which cannot be spread over the GPUs"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpshard_base::StreamId;
+use warpshard_base::{KernelIndex, StreamId};
 use warpshard_workload::Workload;
 
 use super::consistency;
@@ -84,6 +84,9 @@ pub struct LaunchShape<'a> {
     pub cluster: &'a [i64],
     /// Whether CTAs may wait for each other.
     pub cooperative: bool,
+    /// Whether it is a programmatic dependent launch: in a run it may begin when every CTA of the launch before it has triggered it
+    /// (`griddepcontrol.launch_dependents`) or has ended.
+    pub programmatic: bool,
 }
 
 /// A listing that was loaded.
@@ -292,7 +295,10 @@ impl Device {
         }
         let Loaded { module, globals, launched } = &self.modules[number];
         let text = module.named(&self.asked, kernel)?;
-        let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative } = shape;
+        let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative, programmatic } = shape;
+        if programmatic {
+            self.check_programmatic()?;
+        }
         let grid = extents(&self.asked, grid, "grid", MOST_GRID)?;
         let block = extents(&self.asked, block, "block", MOST_BLOCK)?;
         let cluster = if cluster.is_empty() { None } else { Some(extents(&self.asked, cluster, "cluster", MOST_CLUSTER)?) };
@@ -303,6 +309,7 @@ impl Device {
         let (stream, textures) = (StreamId(0), Arc::default());
         let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
         let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument, (&[], launched.of(&text.name)))?;
+        let launch = Launch { programmatic: programmatic.then(|| KernelIndex(self.launches.len() as u32 - 1)), ..launch };
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
         if let Err(problem) = done {
@@ -313,6 +320,20 @@ impl Device {
         self.launches.push(launch);
         let sums = tally.0.iter().map(|count| (count.warps, count.lanes));
         Ok(sums.fold((0, 0), |(warps, lanes), (more, active)| (warps + more, lanes + active)))
+    }
+
+    /// Refuses a programmatic dependent launch where the host has copied to the device since the last launch, or there is none.
+    fn check_programmatic(&self) -> Result<(), ProgramError> {
+        if self.launches.is_empty() {
+            let problem = self.bad("a programmatic dependent launch is the first launch of the device");
+            return Err(problem.help("mark only launches that follow another one"));
+        }
+        let mut since = self.host.iter().rev().take_while(|(before, _)| *before == self.launches.len());
+        if since.any(|(_, step)| step.copies().next().is_some()) {
+            let problem = self.bad("a programmatic dependent launch follows a copy from the host, not a kernel");
+            return Err(problem.help("copy before the launch on which it depends, or launch it without `programmatic`"));
+        }
+        Ok(())
     }
 
     fn execute(&mut self, launch: &Launch, tally: &mut Tally, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProgramError> {
@@ -484,6 +505,26 @@ mod tests {
         let first = streams(&workload);
         assert_eq!(first, streams(&workload));
         assert_eq!((first.len(), workload.kernels[1].info.id), (6, 2));
+    }
+
+    #[test]
+    fn a_programmatic_dependent_launch_follows_a_kernel() {
+        let marked = LaunchShape { programmatic: true, ..shape(&[2], &[256]) };
+        let again = |device: &mut Device, y| {
+            let arguments = [Argument::Integer(500), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
+            device.launch((0, "saxpy"), &marked, &arguments, &mut || true).map_err(|error| error.to_string())
+        };
+        let (mut device, y) = saxpy();
+        again(&mut device, y).unwrap();
+        // An array that is allocated between copies nothing.
+        device.allocate("z", vec![0; 64], false, false).unwrap();
+        again(&mut device, y).unwrap();
+        let before: Vec<_> = device.workload().unwrap().kernels.iter().map(|kernel| kernel.info.programmatic).collect();
+        assert_eq!(before, [None, Some(KernelIndex(0)), Some(KernelIndex(1))]);
+        device.write(y, &[0; 4]).unwrap();
+        assert!(again(&mut device, y).unwrap_err().contains("follows a copy from the host"));
+        device.clear();
+        assert!(again(&mut device, y).unwrap_err().contains("is the first launch of the device"));
     }
 
     #[test]

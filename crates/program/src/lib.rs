@@ -97,6 +97,8 @@ struct Launch {
     stream: StreamId,
     /// Launches that it waits for besides those of its stream.
     after: Vec<KernelIndex>,
+    /// The launch before it in its stream, where it depends on that one programmatically.
+    programmatic: Option<KernelIndex>,
     /// Places of stores after which a CTA may be executed anew, where that was found out.
     repeatable: Arc<[u32]>,
     /// The GPU that it runs on, where the file names one.

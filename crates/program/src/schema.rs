@@ -344,6 +344,10 @@ pub(super) struct LaunchRow {
     /// A cooperative launch: its CTAs may wait for each other.
     #[serde(default)]
     pub(super) cooperative: bool,
+    /// A programmatic dependent launch: it may begin when every CTA of the launch before it in its stream has triggered it
+    /// (`griddepcontrol.launch_dependents`) or has ended, and waits for its end at `griddepcontrol.wait`.
+    #[serde(default)]
+    pub(super) programmatic: bool,
     /// What the kernel is called with.
     #[serde(default)]
     pub(super) arguments: Vec<Value>,

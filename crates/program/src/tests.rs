@@ -520,16 +520,52 @@ fn what_the_setup_wrote_is_copied_to_the_device_after_what_the_host_filled() {
 }
 
 #[test]
-fn launches_that_could_overlap_are_noted_where_there_are_several() {
-    let second = "grid = [1]\n[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
+fn launches_that_could_overlap_and_are_not_marked_are_noted() {
+    let next = "[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
+    let second = format!("grid = [1]\n{next}");
     let notes = |code: &[&str], extra: &str| program_of(code, extra).unwrap().workload().unwrap().notes;
     for code in [&["PREEXIT", "EXIT"][..], &["ACQBULK", "EXIT"]] {
         assert!(notes(code, "").is_empty(), "one launch");
-        let found = notes(code, second);
-        let [(note, 2)] = &found[..] else { panic!("{found:?}") };
-        assert!(note.contains("griddepcontrol (ACQBULK, PREEXIT) does nothing"), "{note}");
+        for (launches, unmarked) in
+            [(second.clone(), 1), (format!("{second}{next}"), 2), (format!("{second}programmatic = true\n{next}"), 1)]
+        {
+            let found = notes(code, &launches);
+            let [(note, count)] = &found[..] else { panic!("{found:?}") };
+            assert!(note.contains("griddepcontrol (ACQBULK, or PREEXIT") && note.contains("not marked `programmatic`"), "{note}");
+            assert_eq!(*count, unmarked, "{launches}");
+        }
+        assert!(notes(code, &format!("{second}programmatic = true\n")).is_empty(), "all are marked");
+        assert!(notes(code, &format!("{second}stream = 1\n")).is_empty(), "each is the first of its stream");
     }
-    assert!(notes(&["EXIT"], second).is_empty());
+    assert!(notes(&["EXIT"], &second).is_empty());
+}
+
+#[test]
+fn programmatic_dependent_launches_are_marked_where_they_follow_a_kernel_and_refused_elsewhere() {
+    let launch = |keys: &str| format!("[[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n{keys}\n");
+    let load = |first: &str, rest: &[String]| program_of(&["EXIT"], &format!("grid = [1]\n{first}\n{}", rest.concat()));
+    let marked = launch("programmatic = true");
+    let program =
+        load("", &[marked.clone(), launch(""), launch("stream = 3"), launch("stream = 3\nprogrammatic = true\nrepeat = 2")]).unwrap();
+    let kernels = program.workload().unwrap().kernels;
+    let before: Vec<Option<u32>> = kernels.iter().map(|kernel| kernel.info.programmatic.map(|before| before.0)).collect();
+    assert_eq!(before, [None, Some(0), None, None, Some(3), Some(4)]);
+    let copy = "[[launches]]\ncopy = { from = \"&data\", to = \"&data\", bytes = 4 }\n";
+    let sequence =
+        "[[launches]]\nprogrammatic = true\n[[launches.sequence]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n";
+    for (first, rest, what) in [
+        ("programmatic = true", vec![], "the first launch of stream 0 on gpu0"),
+        ("", vec![launch("stream = 2\nprogrammatic = true")], "the first launch of stream 2 on gpu0"),
+        ("", vec![launch("gpu = 1\nprogrammatic = true")], "the first launch of stream 0 on gpu1"),
+        ("", vec![launch("setup = true\nprogrammatic = true")], "a launch of the setup is a programmatic dependent launch"),
+        ("", vec![copy.to_owned(), marked.clone()], "follows a copy, which triggers nothing"),
+        ("", vec![format!("{copy}programmatic = true\n")], "a copy is a programmatic dependent launch"),
+        ("", vec![sequence.to_owned()], "a sequence is a programmatic dependent launch"),
+        ("", vec![launch("programmatic = \"yes\"")], "invalid type: string \"yes\", expected a boolean"),
+    ] {
+        let error = load(first, &rest).unwrap_err();
+        assert!(error.contains(what) && error.contains("test.toml:"), "{what}: {error}");
+    }
 }
 
 #[test]

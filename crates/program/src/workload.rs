@@ -1,5 +1,6 @@
 //! Makes the workload of a run from a program: its copies and launches, and notes about effects that the timing model lacks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpshard_base::{Addr, AppId, KernelIndex};
@@ -28,6 +29,7 @@ fn info(launch: &Launch, number: usize) -> KernelInfo {
         app: AppId(0),
         stream: launch.stream,
         after: launch.after.clone(),
+        programmatic: launch.programmatic,
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
         gpu: launch.gpu,
@@ -92,14 +94,11 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
             notes.push((what.to_owned(), count as u64));
         }
     }
-    let depends = |launch: &&Launch| {
-        launch.kernel.mnemonics.iter().any(|mnemonic| ["ACQBULK", "PREEXIT"].iter().any(|name| mnemonic.starts_with(name)))
-    };
-    let dependent = program.launches.iter().filter(depends).count();
-    if dependent > 0 && program.launches.len() > 1 {
-        let what = "launches do not overlap in the timing model: griddepcontrol (ACQBULK, PREEXIT) does nothing, and each launch of a stream begins when \
-                    the one before it has ended";
-        notes.push((what.to_owned(), dependent as u64));
+    let unmarked = unmarked_dependents(program);
+    if unmarked > 0 {
+        let what = "griddepcontrol (ACQBULK, or PREEXIT of the launch before) has no effect on a launch that is not marked `programmatic`: it begins \
+                    when the launch before it in its stream has ended";
+        notes.push((what.to_owned(), unmarked));
     }
     if program.launches.iter().any(|launch| launch.kernel.cooperative) {
         let count = program.launches.iter().filter(|launch| launch.kernel.cooperative).count();
@@ -107,6 +106,20 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     }
     notes.extend(clock_notes(program));
     notes
+}
+
+/// Launches that are no programmatic dependent launches, although their code waits for the launch before them in their stream, or the code of that one
+/// triggers its dependents.
+fn unmarked_dependents(program: &Program) -> u64 {
+    let has = |launch: &Launch, name: &str| launch.kernel.mnemonics.iter().any(|mnemonic| mnemonic.starts_with(name));
+    let mut last: BTreeMap<_, &Launch> = BTreeMap::new();
+    let mut count = 0;
+    for launch in &program.launches {
+        let before = last.insert((launch.gpu.unwrap_or_default(), launch.stream), launch);
+        let left_out = before.is_some_and(|before| has(before, "PREEXIT") || has(launch, "ACQBULK"));
+        count += u64::from(left_out && launch.programmatic.is_none());
+    }
+    count
 }
 
 /// Notes about the kernels that read a clock, each with the number of its launches: a run executes instructions ahead of their time, so a clock shows

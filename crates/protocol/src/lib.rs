@@ -34,6 +34,10 @@ pub enum Payload {
     Launch(CtaLaunch),
     /// An SM started a bound CTA.
     CtaStarted(CtaNotice),
+    /// The first warp of a CTA executed `griddepcontrol.launch_dependents`, where the launch after it waits for that ([`CtaLaunch::triggers`]).
+    CtaTriggered(CtaNotice),
+    /// The launch before this programmatically dependent one has ended, and its stores are performed: warps that wait for that may continue.
+    DependencyMet(KernelIndex),
     /// An SM finished a CTA: all its warps exited, and its stores are acknowledged or follow [`Payload::StoresLeft`].
     CtaDone(CtaNotice),
     /// A CTA ends on an SM whose stores were all acknowledged, and stores of its own are not.
@@ -203,6 +207,11 @@ pub struct CtaLaunch {
     pub cluster: u16,
     /// Its rank in the cluster.
     pub rank: u8,
+    /// Whether its warps wait at `griddepcontrol.wait`: the launch before it has not ended, or its stores are not performed. Over with
+    /// [`Payload::DependencyMet`].
+    pub waits: bool,
+    /// Whether the grid scheduler awaits [`Payload::CtaTriggered`] of it.
+    pub triggers: bool,
 }
 
 /// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.

@@ -77,3 +77,6 @@ pub const STATES: &[State] = states![
     "drain",
     "misc",
 ];
+
+/// States of ours that Nsight does not list: a warp that waits for the launch before its own.
+pub const OWN_STATES: &[State] = states!["grid_dependency"];

@@ -80,6 +80,17 @@ pub enum Error {
         /// The machine.
         machine: String,
     },
+    /// The machine has no programmatic dependent launch.
+    #[error(
+        "{what} is a programmatic dependent launch, which {machine} does not have; choose a machine with `gpu.sm.style = \"control-words\"` and compute \
+         capability 9.0 or later (h100), or launch it without `programmatic`"
+    )]
+    NoDependentLaunches {
+        /// What is launched so.
+        what: String,
+        /// The machine.
+        machine: String,
+    },
     /// Applications cannot be put together.
     #[error(transparent)]
     Mix(#[from] MixError),
@@ -117,7 +128,8 @@ impl Error {
             Self::Usage(_) | Self::Policy { .. } | Self::Sample(SampleError::Unsuited(_)) => Exit::Usage,
             Self::Machine(_) | Self::Energy(_) | Self::CpuLoad(_) => Exit::Config,
             Self::Cpu(_) | Self::Model(_) | Self::Trace(_) | Self::Program(_) | Self::Mix(_) => Exit::Workload,
-            Self::MixFile { .. } | Self::Unreadable { .. } | Self::Unfit { .. } | Self::NoBulkCopies { .. } => Exit::Workload,
+            Self::MixFile { .. } | Self::Unreadable { .. } | Self::Unfit { .. } => Exit::Workload,
+            Self::NoBulkCopies { .. } | Self::NoDependentLaunches { .. } => Exit::Workload,
             Self::Sample(SampleError::Interrupted) => Exit::Interrupted,
             Self::Checkpoint(_) => Exit::Checkpoint,
             Self::Sample(SampleError::Run(error)) | Self::Simulation(error) => match error {

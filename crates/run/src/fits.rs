@@ -26,7 +26,8 @@ pub fn listing_for(machine: &Machine, archs: &[u32]) -> Option<u32> {
 /// Notes of a workload that a machine is to run.
 ///
 /// # Errors
-/// When a kernel has tensor instructions, and its GPU no tensor cores; or bulk copies, and the machine no unit for them.
+/// When a kernel has tensor instructions, and its GPU no tensor cores; or bulk copies, and the machine no unit for them; or is a programmatic dependent
+/// launch, which the machine does not have.
 pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(String, u64)>, Error> {
     let mut notes: Vec<(String, u64)> = Vec::new();
     for kernel in &workload.kernels[..workload.first_launches()] {
@@ -35,6 +36,11 @@ pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(Strin
         let what = format!("kernel `{}`", kernel.info.name);
         refuse(capability, code, &what, &machine.name)?;
         let style = machine.of_gpu(u32::from(kernel.info.on_gpu().0)).gpu.sm.style;
+        // Source: CUDA C++ Programming Guide, "Programmatic Dependent Launch": compute capability 9.0.
+        if kernel.info.programmatic.is_some() && (style != CoreStyle::ControlWords || capability.number().is_some_and(|number| number < 90))
+        {
+            return Err(Error::NoDependentLaunches { what, machine: machine.name.clone() });
+        }
         if style != CoreStyle::ControlWords && code.beside.bulk > 0 {
             return Err(Error::NoBulkCopies { what, machine: machine.name.clone() });
         }

@@ -95,8 +95,10 @@ fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &Kern
         return Err(Error::Usage(nothing_selected(&workload, option)));
     }
     // What is not selected is not waited for.
-    kept.iter_mut()
-        .for_each(|kernel| kernel.info.after = kernel.info.after.iter().filter_map(|before| new_index[before.index()]).collect());
+    for kernel in &mut kept {
+        kernel.info.after = kernel.info.after.iter().filter_map(|before| new_index[before.index()]).collect();
+        kernel.info.programmatic = kernel.info.programmatic.and_then(|before| new_index[before.index()]);
+    }
     let commands = workload.commands.into_iter().filter_map(|command| match command {
         Command::Launch(kernel) => new_index[kernel.index()].map(Command::Launch),
         copy @ Command::CopyToDevice { .. } => Some(copy),
@@ -156,6 +158,7 @@ mod tests {
                 app: AppId(0),
                 stream: StreamId(0),
                 after: Vec::new(),
+                programmatic: None,
                 shared_base: Addr(0),
                 local_base: Addr(0),
                 gpu: None,
@@ -203,6 +206,16 @@ mod tests {
         whole.kernels[3].info.after = vec![KernelIndex(0), KernelIndex(2)];
         let selected = select(whole, "2-").unwrap();
         assert_eq!(selected.kernels[2].info.after, [KernelIndex(1)]);
+    }
+
+    #[test]
+    fn a_programmatic_dependent_launch_depends_on_the_launch_before_it_where_that_is_selected() {
+        let mut whole = workload();
+        whole.kernels[2].info.programmatic = Some(KernelIndex(1));
+        let before =
+            |wanted| select(whole.clone(), wanted).unwrap().kernels.iter().map(|kernel| kernel.info.programmatic).collect::<Vec<_>>();
+        assert_eq!(before("2-"), [None, Some(KernelIndex(0)), None]);
+        assert_eq!(before("1,5-"), [None; 3], "what is not selected is not waited for");
     }
 
     #[test]

@@ -84,6 +84,8 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
         && workload.kernels.iter().any(|kernel| kernel.info.stream != workload.kernels[0].info.stream)
     {
         "launches of several streams may run at once; set gpu.dispatch.max_kernels=1 to run them one after the other"
+    } else if workload.kernels.iter().any(|kernel| kernel.info.programmatic.is_some()) {
+        "programmatic dependent launches run at once with the launch before; remove `programmatic` to run launches one after the other"
     } else if workload.kernels.is_empty() {
         "the workload launches no kernel"
     } else {

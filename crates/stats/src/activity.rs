@@ -178,11 +178,13 @@ pub enum WarpReason {
     Drain,
     /// A limit of warps or a preemption holds it back.
     Misc,
+    /// It waits for the end of the launch before its own, a programmatic dependent one (griddepcontrol.wait).
+    GridDependency,
 }
 
 impl WarpReason {
     /// All of them, in their order.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Selected,
         Self::NotSelected,
         Self::Wait,
@@ -201,9 +203,10 @@ impl WarpReason {
         Self::ImcMiss,
         Self::Drain,
         Self::Misc,
+        Self::GridDependency,
     ];
 
-    /// Nsight's name.
+    /// Nsight's name; `grid_dependency` is our own, for a wait that Nsight does not list.
     pub fn name(self) -> &'static str {
         match self {
             Self::Selected => "selected",
@@ -224,6 +227,7 @@ impl WarpReason {
             Self::ImcMiss => "imc_miss",
             Self::Drain => "drain",
             Self::Misc => "misc",
+            Self::GridDependency => "grid_dependency",
         }
     }
 }

@@ -180,6 +180,7 @@ impl HeaderReader {
                 app: AppId(0),
                 stream: StreamId(fields.stream),
                 after: fields.after,
+                programmatic: None,
                 shared_base: Addr(fields.shared_base),
                 local_base: Addr(fields.local_base),
                 gpu: None,

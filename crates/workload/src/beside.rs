@@ -41,6 +41,10 @@ pub enum Beside {
     ClusterArrive,
     /// It waits until all warps of its cluster have arrived (UCGABAR_WAIT).
     ClusterWait,
+    /// The CTA lets the launch after it begin, where that is programmatically dependent (griddepcontrol.launch_dependents, PREEXIT).
+    LaunchDependents,
+    /// A warp of a programmatically dependent launch waits for the end of the launch before it (griddepcontrol.wait, ACQBULK).
+    GridWait,
 }
 
 impl Beside {

@@ -82,7 +82,7 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         let kernels = start..mixed.kernels.len() as u32;
         for kernel in &mut mixed.kernels[start as usize..] {
             kernel.info.app = app;
-            kernel.info.after.iter_mut().for_each(|before| before.0 += start);
+            kernel.info.after.iter_mut().chain(&mut kernel.info.programmatic).for_each(|before| before.0 += start);
             kernel.info.copy.iter_mut().for_each(|copy| {
                 copy.from.0 = copy.from.0.wrapping_add(address_space(app));
                 copy.to.0 = copy.to.0.wrapping_add(address_space(app));

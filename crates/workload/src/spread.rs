@@ -78,6 +78,11 @@ impl CtaSource for Part {
 pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, SpreadError> {
     let gpus = sms.len() as u32;
     check(workload, gpus)?;
+    if let Some(kernel) = workload.kernels.iter().find(|kernel| spread && kernel.info.programmatic.is_some()) {
+        let name = &kernel.info.name;
+        let what = format!("kernel `{name}` is a programmatic dependent launch, which cannot be spread over the GPUs");
+        return Err(format!("{what}; name the GPU of each launch, or launch it without `programmatic`").into());
+    }
     let mut made = Made { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
     let of_app: Vec<Application> = workload.applications();
     let (mut applications, mut restarts) = (Vec::new(), 0);
@@ -191,7 +196,9 @@ impl Made {
                 return Err(format!("the workload has more than {MOST_KERNELS} {problem}"));
             }
             let number = number as u32;
-            let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), ..info.clone() };
+            // The launch before it has a single part: where launches are spread, none depends on another so.
+            let programmatic = info.programmatic.and_then(|before| self.parts.get(&before)?.first().copied());
+            let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), programmatic, ..info.clone() };
             let mut source = Arc::clone(source);
             if count > 1 {
                 own.grid = Dim3 { x: ctas.len() as u32, y: 1, z: 1 };

@@ -59,6 +59,9 @@ pub struct KernelInfo {
     pub stream: StreamId,
     /// Kernels of other streams, launched before it, that it waits for, as by events; those that no command launches are not waited for.
     pub after: Vec<KernelIndex>,
+    /// Of a programmatic dependent launch: the launch before it in its stream. It may begin when every CTA of that one has executed
+    /// `griddepcontrol.launch_dependents` or has ended, and ends no earlier. Where another launch is before it, or none, it waits for ends alone.
+    pub programmatic: Option<KernelIndex>,
     /// First address of the window through which generic accesses reach shared memory.
     pub shared_base: Addr,
     /// First address of the window through which generic accesses reach local memory.
@@ -341,6 +344,7 @@ mod tests {
             app: AppId(0),
             stream: StreamId(0),
             after: Vec::new(),
+            programmatic: None,
             shared_base: Addr(0),
             local_base: Addr(0),
             gpu: None,

@@ -80,6 +80,7 @@ pub(crate) fn walk() -> Arc<Workload> {
         app: AppId(0),
         stream: StreamId(0),
         after: Vec::new(),
+        programmatic: None,
         shared_base: Addr(0),
         local_base: Addr(0),
         gpu: None,

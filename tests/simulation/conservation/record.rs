@@ -112,6 +112,9 @@ impl Record {
                 return Ok(());
             }
             // Answers to stores are checked packet by packet.
+            // Programmatic dependent launches: when they come is checked where the messages are made.
+            (End::Sm(sm), End::Grid, Payload::CtaTriggered(notice)) if notice.sm.0 == sm => return Ok(()),
+            (End::Grid, End::Sm(_), Payload::DependencyMet(_)) => return Ok(()),
             (End::Sm(sm), End::Grid, Payload::StoresLeft(from) | Payload::StoresAnswered(from)) if from.0 == sm => return Ok(()),
             // Copies of the host fill tags; nobody answers them.
             (End::Grid, End::Partition(_), Payload::Warm(_)) => return Ok(()),
@@ -130,7 +133,7 @@ impl Record {
                 hop.credits.push((at, u64::from(credit.count)));
             }
             Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
-            Payload::StoresLeft(_) | Payload::StoresAnswered(_) => {}
+            Payload::StoresLeft(_) | Payload::StoresAnswered(_) | Payload::CtaTriggered(_) | Payload::DependencyMet(_) => {}
             Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
             Payload::StartCopy(_) | Payload::CopyDone(_) | Payload::Ended(_) => return Err("this is a GPU alone"),
             Payload::Peer(_) => return Err("it goes to no other unit"),

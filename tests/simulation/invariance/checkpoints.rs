@@ -13,7 +13,7 @@ use warpshard::workload::{Workload, mix};
 use super::files::{Files, files, run};
 use super::ranks::in_ranks;
 use super::{hetero, interval, sharing, systems};
-use crate::common::{Case, TILES, at_length, built_in, cases, machine, shared};
+use crate::common::{Case, DEPENDENT, TILES, at_length, built_in, cases, machine, shared};
 
 /// What a run kept: cycles and states.
 type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
@@ -142,6 +142,8 @@ fn programs_go_on_with_their_memory() {
         ("programs/tensor/wgmma_attention.toml", TILES),
         // Clusters: arrivals, reads and barriers between SMs.
         ("programs/tensor/wgmma_gemm_pairs.toml", TILES),
+        // Programmatic dependent launches: triggers, warps that wait and launches that are held are in flight.
+        ("programs/micro/dependent.toml", DEPENDENT),
     ];
     for (seed, (path, settings)) in (400..).zip(programs) {
         let fresh = || Case { name: path.into(), machine: machine("tiny", settings), workload: Arc::new(program(path, &[])), policy: None };

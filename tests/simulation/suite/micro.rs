@@ -42,6 +42,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("box_load", nothing),
     ("bulk_store", |done| assert_eq!(done.out_ints("out"), [0; 32768])),
     ("mbarrier", |done| assert_eq!(done.out_ints("untouched"), [7])),
+    ("dependent", dependent),
     ("cluster_barrier", |done| assert_eq!(done.out_ints("untouched"), [7])),
     ("remote_chase", |done| assert_eq!(done.out_ints("out"), [7])),
     ("remote_reads", |done| assert_eq!(done.out_ints("out"), [7])),
@@ -63,6 +64,18 @@ fn nothing(done: &Done) {
 /// The sum of the products is not the number that would be stored.
 fn no_sum(done: &Done) {
     assert_eq!(done.out("out"), [0.0]);
+}
+
+/// Rounds of a generator, from a first number.
+fn churned(first: u32, rounds: u32) -> u32 {
+    (0..rounds).fold(first, |x, _| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+}
+
+/// Two consumers combine what a producer made with numbers of their own.
+fn dependent(done: &Done) {
+    let made: Vec<u32> = done.ints("in").iter().map(|value| churned(value.cast_unsigned(), 1000)).collect();
+    let want = made.iter().zip(0..).map(|(made, i)| (made ^ churned(i + 1, 500) ^ churned(i + 7, 500)).cast_signed());
+    done.same("c", &want.collect::<Vec<_>>());
 }
 
 /// `steps` times the next number above one is added to each lane's first value.

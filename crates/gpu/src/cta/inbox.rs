@@ -30,6 +30,8 @@ pub(super) enum Word {
     Copied,
     /// A kernel of another GPU ended.
     EndedElsewhere,
+    /// It triggered the launch after its own.
+    Triggered,
 }
 
 /// A message from an SM. The order of the fields is the order of handling.

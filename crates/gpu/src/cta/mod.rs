@@ -13,6 +13,7 @@
 mod capacity;
 mod clusters;
 mod counters;
+mod dependents;
 mod dispatch;
 mod inbox;
 mod order;
@@ -39,6 +40,7 @@ use capacity::Capacity;
 use clusters::Clusters;
 pub use clusters::gpcs;
 pub use counters::GridCounters;
+use dependents::Dependents;
 use dispatch::{Binding, Dispatch};
 use inbox::{Inbox, Notice, Word};
 use records::{KernelRecords, Record};
@@ -149,6 +151,8 @@ pub struct Grid {
     inbox: Inbox,
     streams: Streams,
     dispatch: Dispatch,
+    /// Where the workload has programmatic dependent launches.
+    dependents: Option<Box<Dependents>>,
     records: KernelRecords,
     counters: GridCounters,
     /// How far the copies of each application are.
@@ -184,13 +188,15 @@ impl Grid {
         for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
             assert!(fit > 0, "grid: no CTA of `{}` fits an SM", kernel.info.name);
         }
+        let streams = Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu));
         Self {
             present: Cycle(0),
             latency: spec.latency,
             launch_latency: spec.launch_latency,
             ports,
             inbox: Inbox::new(sms),
-            streams: Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu)),
+            dependents: Dependents::of(streams.programmatic()),
+            streams,
             dispatch: Dispatch::new(sms, spec, workload.applications().len(), capacity),
             records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
             counters: GridCounters::default(),
@@ -338,8 +344,18 @@ impl Grid {
                 let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
                 self.ended(kernel, ended, out);
             }
-            Word::StoresLeft => self.storing += 1,
-            Word::StoresAnswered => self.storing -= 1,
+            Word::StoresLeft => {
+                self.storing += 1;
+                if let Some(dependents) = &mut self.dependents {
+                    dependents.stores_left(sm);
+                }
+            }
+            Word::StoresAnswered => {
+                self.storing -= 1;
+                let met = self.dependents.as_mut().map_or_else(Vec::new, |dependents| dependents.stores_answered(sm));
+                met.into_iter().for_each(|kernel| self.dependency_met(kernel, out));
+            }
+            Word::Triggered => self.triggered(kernel, cta),
             Word::EndedElsewhere => self.streams.ended_elsewhere(kernel, self.workload.kernel(kernel).info.app),
             Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
             Word::Returned | Word::Preempted => {
@@ -353,15 +369,54 @@ impl Grid {
                 self.dispatch.done(sm, kernel, &self.streams, now);
                 record.done += 1;
                 out.event(now, EventKind::CtaEnded(sm, kernel));
-                if record.done == self.workload.kernel(kernel).info.ctas() {
-                    record.ended = Some(happened);
-                    self.counters.kernels_ended += 1;
-                    out.event(now, EventKind::KernelEnded(kernel));
-                    let ended = self.streams.end(kernel, happened);
-                    self.ended(kernel, ended, out);
-                    self.dispatch.kernels_changed(&self.streams, now);
+                let whole = record.done == self.workload.kernel(kernel).info.ctas();
+                self.triggered(kernel, cta);
+                if whole {
+                    self.all_done(kernel, happened, out);
                 }
             }
+        }
+    }
+
+    /// A CTA triggered the launch after its kernel's, or ended; with the last one, a programmatic dependent launch may begin.
+    fn triggered(&mut self, kernel: KernelIndex, cta: CtaIndex) {
+        if let Some(dependents) = &mut self.dependents
+            && let Some(dependent) = dependents.triggered(kernel, cta)
+        {
+            self.streams.may_follow(dependent, self.workload.kernel(kernel).info.app);
+        }
+    }
+
+    /// All CTAs of a kernel have ended: it ends with the launch on which it depends programmatically, or now.
+    fn all_done(&mut self, kernel: KernelIndex, happened: Cycle, out: &mut Outbox) {
+        if let Some(dependents) = &mut self.dependents
+            && dependents.before(kernel).is_some_and(|before| self.records.record(before).ended.is_none())
+        {
+            return dependents.hold(kernel);
+        }
+        let mut ends = Some(kernel);
+        while let Some(kernel) = ends {
+            self.records.record_mut(kernel).ended = Some(happened);
+            self.counters.kernels_ended += 1;
+            out.event(self.present, EventKind::KernelEnded(kernel));
+            let ended = self.streams.end(kernel, happened);
+            self.ended(kernel, ended, out);
+            self.dispatch.kernels_changed(&self.streams, self.present);
+            let (met, with_it) = self.dependents.as_mut().map_or((None, None), |dependents| dependents.ended(kernel));
+            if let Some(dependent) = met {
+                self.dependency_met(dependent, out);
+            }
+            ends = with_it;
+        }
+    }
+
+    /// Warps of a programmatic dependent launch need not wait any more: tells the SMs, which may have CTAs of it.
+    fn dependency_met(&self, kernel: KernelIndex, out: &mut Outbox) {
+        if self.streams.slot_of(kernel).and_then(|slot| self.streams.slot(slot)).is_none_or(|slot| slot.next == 0) {
+            return;
+        }
+        for sm in 0..self.dispatch.rooms().len() as u16 {
+            out.send(LinkId(self.ports.first_to_sm.0 + sm), self.present, Payload::DependencyMet(kernel));
         }
     }
 
@@ -371,6 +426,9 @@ impl Grid {
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
             *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
             self.counters.kernels_launched += 1;
+            if let Some(dependents) = &mut self.dependents {
+                dependents.launched(kernel, self.workload.kernel(kernel).info.ctas());
+            }
             self.copy_before(kernel, out);
         }
     }
@@ -405,6 +463,7 @@ impl Grid {
     fn bind_ctas(&mut self, out: &mut Outbox) {
         let (now, before, cluster_due) = (self.present, self.counters.ctas_bound, self.cluster_due());
         let (counters, contexts, first, workload) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm, &self.workload);
+        let dependents = self.dependents.as_deref();
         let mut give = |binding: Binding| {
             counters.ctas_bound += 1;
             counters.ctas_bound_ahead += u64::from(binding.ahead);
@@ -412,7 +471,9 @@ impl Grid {
             let Binding { kernel, cluster, rank, share, .. } = binding;
             let cta = if cluster == NO_CLUSTER { binding.cta } else { workload.kernel(kernel).info.launched(binding.cta.0) };
             let saved = contexts.remove(&(kernel, cta));
-            let launch = CtaLaunch { kernel, cta, share, resumes: saved.is_some(), cluster, rank };
+            let waits = dependents.is_some_and(|dependents| dependents.waits(kernel));
+            let triggers = dependents.is_some_and(|dependents| dependents.awaits_trigger(kernel, cta));
+            let launch = CtaLaunch { kernel, cta, share, resumes: saved.is_some(), cluster, rank, waits, triggers };
             saved.into_iter().flatten().for_each(|context| out.send(link, now, Payload::Context(context)));
             out.send(link, now, Payload::Launch(launch));
             if binding.last {
@@ -444,6 +505,7 @@ impl Unit for Grid {
             Payload::CtaStarted(notice) => (Word::Started, notice),
             Payload::CtaDone(notice) => (Word::Done, notice),
             Payload::CtaReturned(notice) => (Word::Returned, notice),
+            Payload::CtaTriggered(notice) => (Word::Triggered, notice),
             Payload::StoresLeft(sm) => (Word::StoresLeft, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
             Payload::StoresAnswered(sm) => (Word::StoresAnswered, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
             Payload::CtaPreempted(notice) => (Word::Preempted, notice),
@@ -511,6 +573,6 @@ impl Unit for Grid {
     }
 
     fn waiting(&self) -> Vec<String> {
-        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.records)
+        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.records, self.dependents.as_deref())
     }
 }

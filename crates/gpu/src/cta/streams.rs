@@ -4,7 +4,7 @@
 //! CTAs may be bound. A kernel gets a slot when it has arrived, its predecessor in the stream and all that it waits for by events have ended, and a slot is free; among several
 //! that wait, those of first executions, among these those of the highest priority, and among these the first in program order. An application that ended starts again
 //! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
-//! forwards them.
+//! forwards them. A programmatic dependent launch waits for the trigger of its predecessor in the stream ([`super::dependents`]), not for its end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -35,6 +35,8 @@ pub(super) struct KernelSlot {
     pub(super) round: u32,
     /// Whether it was said that its CTAs may be bound.
     announced: bool,
+    /// The launch on which it depends programmatically: CTAs of that one that SMs gave back are bound first, since its own may wait for their end.
+    behind: Option<KernelIndex>,
 }
 
 impl KernelSlot {
@@ -136,6 +138,9 @@ pub(super) struct Streams {
     successors: Box<[Vec<KernelIndex>]>,
     predecessors: Box<[Option<u32>]>,
     missing: Box<[u32]>,
+    /// By kernel: the launch on which it depends programmatically; empty where no kernel depends on one. It counts among the predecessors, and is
+    /// no successor of the other.
+    programmatic: Box<[Option<KernelIndex>]>,
     /// By kernel: the first cycle in which its CTAs may be bound; those beyond have none.
     arrivals: Box<[Cycle]>,
     /// Kernels whose predecessors have ended and that have not arrived, by arrival. They take no slot.
@@ -169,6 +174,8 @@ impl Streams {
         let is_own = |info: &KernelInfo| gpu.is_none_or(|gpu| info.on_gpu() == gpu);
         let mut successors = vec![Vec::new(); workload.kernels.len()];
         let mut predecessors = vec![None; workload.kernels.len()];
+        let any = workload.kernels.iter().any(|kernel| kernel.info.programmatic.is_some());
+        let mut programmatic = vec![None; if any { workload.kernels.len() } else { 0 }];
         let mut apps = Vec::new();
         let mut last = None;
         for app in workload.applications() {
@@ -182,11 +189,22 @@ impl Streams {
                 assert!(info.ctas() > 0, "{kernel} has no CTAs");
                 let later = |kernel: KernelIndex| KernelIndex(kernel.0.wrapping_add(again));
                 let awaited = info.after.iter().copied().filter(|before| predecessors[before.index()].is_some());
-                let before: Vec<KernelIndex> = tail.insert((info.on_gpu(), info.stream), kernel).into_iter().chain(awaited).collect();
-                predecessors[kernel.index()] = Some(before.len() as u32);
+                let last_of_stream = tail.insert((info.on_gpu(), info.stream), kernel);
+                let may_trigger = |before: &KernelIndex| info.programmatic == Some(*before) && workload.kernel(*before).info.copy.is_none();
+                let trigger = last_of_stream.filter(may_trigger);
+                let ended = last_of_stream.filter(|_| trigger.is_none());
+                let before: Vec<KernelIndex> = ended.into_iter().chain(awaited).collect();
+                let count = before.len() as u32 + u32::from(trigger.is_some());
+                predecessors[kernel.index()] = Some(count);
                 before.iter().for_each(|before| successors[before.index()].push(kernel));
+                if let Some(before) = trigger {
+                    programmatic[kernel.index()] = Some(before);
+                    if !app.again.is_empty() {
+                        programmatic[later(kernel).index()] = Some(later(before));
+                    }
+                }
                 if !app.again.is_empty() {
-                    predecessors[later(kernel).index()] = Some(before.len() as u32);
+                    predecessors[later(kernel).index()] = Some(count);
                     before.iter().for_each(|before| successors[later(*before).index()].push(later(kernel)));
                 }
                 last = Some(kernel);
@@ -202,6 +220,7 @@ impl Streams {
             apps: apps.into(),
             system: gpu.map(|gpu| Box::new(System::new(workload, gpu, &successors))),
             successors: successors.into(),
+            programmatic: programmatic.into(),
             missing: vec![0; predecessors.len()].into(),
             arrivals: arrivals(workload),
             arriving: BTreeSet::new(),
@@ -268,13 +287,28 @@ impl Streams {
     /// Kernels that waited for this one alone may follow.
     fn follow(&mut self, kernel: KernelIndex, app: AppId) {
         for next in 0..self.successors[kernel.index()].len() {
-            let next = self.successors[kernel.index()][next];
-            let missing = &mut self.missing[next.index()];
-            *missing -= 1;
-            if *missing == 0 {
-                self.becomes_eligible(app.index(), next);
-            }
+            self.may_follow(self.successors[kernel.index()][next], app);
         }
+    }
+
+    /// A kernel waits for one launch less: a predecessor ended, or the launch on which it depends programmatically triggered it.
+    pub(super) fn may_follow(&mut self, kernel: KernelIndex, app: AppId) {
+        let missing = &mut self.missing[kernel.index()];
+        *missing -= 1;
+        if *missing == 0 {
+            self.becomes_eligible(app.index(), kernel);
+        }
+    }
+
+    /// By kernel: the launch on which it depends programmatically; empty where no kernel depends on one.
+    pub(super) fn programmatic(&self) -> &[Option<KernelIndex>] {
+        &self.programmatic
+    }
+
+    /// Whether a kernel waits for the binding of CTAs of the launch on which it depends.
+    #[inline]
+    fn is_behind(&self, slot: &KernelSlot) -> bool {
+        slot.behind.is_some_and(|before| self.occupied().any(|other| other.kernel == before && other.unassigned() > 0))
     }
 
     /// The applications, by [`AppId`].
@@ -323,6 +357,7 @@ impl Streams {
             returned: 0,
             round: ctas,
             announced: false,
+            behind: self.programmatic.get(kernel.index()).copied().flatten(),
         });
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
@@ -373,6 +408,7 @@ impl Streams {
         for i in (0..slots).map(|i| (self.last_served + i) % slots) {
             if let Some(slot) = &self.slots[i]
                 && slot.has_work(now)
+                && !self.is_behind(slot)
                 && best.is_none_or(|(_, priority)| slot.priority > priority)
                 && may(i, slot)
             {

@@ -1,6 +1,7 @@
 //! Exact behaviour of the grid scheduler among mock SMs.
 
 mod clusters;
+mod dependents;
 mod mock;
 mod sharing;
 

@@ -3,12 +3,19 @@
 use warpshard_base::KernelIndex;
 use warpshard_workload::Workload;
 
+use super::dependents::Dependents;
 use super::dispatch::Dispatch;
 use super::records::KernelRecords;
 use super::streams::Streams;
 
 /// One sentence per kernel that has a slot or waits for one, and one per SM that holds CTAs.
-pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispatch, records: &KernelRecords) -> Vec<String> {
+pub(super) fn describe(
+    workload: &Workload,
+    streams: &Streams,
+    dispatch: &Dispatch,
+    records: &KernelRecords,
+    dependents: Option<&Dependents>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for slot in streams.occupied() {
         let record = records.record(slot.kernel);
@@ -27,7 +34,13 @@ pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispat
         if slot.unassigned() > 0 && limited > 0 {
             line += &format!("; {limited} SMs are at the CTA limit that a controller set");
         }
+        if dependents.is_some_and(|dependents| dependents.waits(slot.kernel)) {
+            line += "; it depends on the launch before it, which has not ended or has stores in flight";
+        }
         lines.push(line);
+    }
+    for kernel in dependents.into_iter().flat_map(Dependents::held) {
+        lines.push(format!("{} ends with the launch on which it depends", title(workload, kernel)));
     }
     for kernel in streams.eligible() {
         lines.push(format!("{} waits for a slot among the kernels of the chip", title(workload, kernel)));

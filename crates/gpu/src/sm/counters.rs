@@ -172,7 +172,7 @@ counters! {
         stall_scoreboard_memory: "scheduler cycles", "Waited for a register that memory writes.";
         stall_scoreboard_alu: "scheduler cycles", "Waited for a register that a fixed-latency unit writes.";
         stall_fence: "scheduler cycles", "Waited at a memory fence or for an atomic.";
-        stall_barrier: "scheduler cycles", "Waited at a CTA barrier.";
+        stall_barrier: "scheduler cycles", "Waited at a barrier, or for the launch before its own.";
         stall_throttled: "scheduler cycles", "Held back by the limit of warps.";
         stall_fetch: "scheduler cycles", "Instruction buffers were empty.";
         stall_draining: "scheduler cycles", "All warps had issued their last instruction.";

@@ -181,18 +181,13 @@ impl Sm {
     #[inline(always)]
     fn earlier_stages(&mut self, out: &mut Outbox) {
         self.operands.tick();
-        let fences_ended = if let Some(control) = &mut self.control {
-            // It starts arithmetic now; the cycles before had what the wheel has.
-            self.lsu.watch_arithmetic(&self.completions);
-            self.lsu.count_loads(self.core.now, &mut self.core);
-            control.offer(&mut self.core, &mut self.operands, &mut self.completions);
-            self.lsu.offer(&self.operands, self.core.now);
-            control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers)
+        let waits_ended = if self.control.is_some() {
+            self.control_stages(out)
         } else {
             self.lsu.offer(&self.operands, self.core.now);
             self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers)
         };
-        if fences_ended && self.core.spec.l1.flush_at_kernel {
+        if waits_ended && self.core.spec.l1.flush_at_kernel {
             // So that the warp sees what others wrote.
             self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
         }
@@ -212,6 +207,20 @@ impl Sm {
             peers.flush(self.core.now, out);
         }
         self.observers.cycle_ended(&self.core, &self.operands);
+    }
+
+    /// Issue and address units of a core with control words. Returns whether waits ended after which the L1 must not show what it held before.
+    // Apart: in place it would take registers from the cycles of other cores.
+    #[inline(never)]
+    fn control_stages(&mut self, out: &mut Outbox) -> bool {
+        let Some(control) = &mut self.control else { return false };
+        // It starts arithmetic now; the cycles before had what the wheel has.
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(self.core.now, &mut self.core);
+        control.offer(&mut self.core, &mut self.operands, &mut self.completions);
+        self.lsu.offer(&self.operands, self.core.now);
+        let grid = (&mut self.starts, self.ports.to_grid, out);
+        control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, grid)
     }
 
     /// One cycle of the load/store unit; returns whether it took an instruction.
@@ -359,6 +368,12 @@ impl Unit for Sm {
                 self.starts.bind(at, launch, program, contexts);
             }
             Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
+            Payload::DependencyMet(kernel) if link == self.ports.from_grid => {
+                // Only cores with control words wait.
+                if let Some(control) = &mut self.control {
+                    control.expect_dependency(at, kernel);
+                }
+            }
             Payload::Peer(packet) if self.ports.peers.is_some_and(|(_, from)| link == from) => self.lsu.hear_peer(at, packet),
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
         }

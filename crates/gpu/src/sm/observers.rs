@@ -35,7 +35,7 @@ impl Observers {
         let words = spec.style == CoreStyle::ControlWords;
         Self {
             phases: None,
-            of_issues: spec.ccws.is_some() || spec.warp_states && words,
+            of_issues: spec.ccws.is_some(),
             of_fronts: spec.ccws.is_some(),
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warp_states: (spec.warp_states && !words).then(|| Box::new(WarpStates::counted())),
@@ -52,7 +52,6 @@ impl Observers {
     /// Records the states of all warps from now on, of a core with control words for `kernels` launches or of another one.
     pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: Log<WarpChange>) {
         if words {
-            self.of_issues = true;
             self.reasons.get_or_insert_with(|| Box::new(WarpReasons::new(kernels, false))).record(log);
         } else {
             self.warp_states.get_or_insert_default().record(log);
@@ -88,7 +87,7 @@ impl Observers {
         }
     }
 
-    /// A warp issued its front instruction.
+    /// A warp issued its front instruction. The states of warps of a core with control words are told where these are issued.
     #[inline(always)]
     pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
         if self.of_issues {
@@ -99,9 +98,6 @@ impl Observers {
     // Apart, and `see_front` too: called for every instruction, it would be in every issue of machines without such observers.
     #[inline(never)]
     fn see_issue(&mut self, warp: usize, now: Cycle) {
-        if let Some(reasons) = &mut self.reasons {
-            reasons.issue(warp, now.0);
-        }
         if let Some(ccws) = &mut self.ccws {
             ccws.issued(warp, now);
         }

@@ -22,7 +22,7 @@ pub enum StallReason {
     ScoreboardAlu,
     /// A warp waits at a memory fence or for an atomic.
     Fence,
-    /// A warp waits at a CTA barrier.
+    /// A warp waits at a barrier of its CTA or cluster, or for the end of the launch before its own (griddepcontrol.wait).
     Barrier,
     /// A warp has an instruction but is beyond the limit of warps.
     Throttled,

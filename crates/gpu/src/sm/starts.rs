@@ -77,6 +77,11 @@ impl CtaStage {
         self.bound.push_back(Bound { at, launch, program, contexts });
     }
 
+    /// The dependency of a launch is met: the warps of its CTAs will not wait at `griddepcontrol.wait`.
+    pub(super) fn dependency_met(&mut self, kernel: KernelIndex) {
+        self.bound.iter_mut().filter(|bound| bound.launch.kernel == kernel).for_each(|bound| bound.launch.waits = false);
+    }
+
     /// Takes out the first bound CTA that has arrived and was sent before `cycle`, except CTAs that preempt others.
     pub(super) fn take_sent_before(
         &mut self,

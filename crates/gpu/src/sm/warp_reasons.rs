@@ -33,6 +33,7 @@ counters! {
         warp_imc_miss: "warp cycles", "The constant that its next instruction reads is not in the cache of its sub-core.";
         warp_drain: "warp cycles", "The warp has issued its last instruction, and something of it is under way.";
         warp_misc: "warp cycles", "A limit of warps or a preemption holds the warp back.";
+        warp_grid_dependency: "warp cycles", "The warp waits for the end of the launch before its own (griddepcontrol.wait).";
     }
 }
 
@@ -139,16 +140,26 @@ impl WarpReasons {
     #[inline]
     pub(super) fn issue(&mut self, warp: usize, now: u64) {
         let warp = warp % MAX_WARPS;
-        let doing = &self.warps[warp];
-        if doing.since < now || doing.kernel != self.latest_kernel {
-            self.change(warp, WarpReason::Wait, now);
+        if self.is_one(warp) {
+            let doing = &self.warps[warp];
+            self.latest[doing.reason as usize] += now - doing.since;
+        } else {
+            self.count_parts(warp, now);
+            if let Some(log) = &mut self.log {
+                log.note(warp, Some(WarpReason::Selected), (now, now + 1));
+            }
         }
         self.latest[WarpReason::Selected as usize] += 1;
         self.not_selected &= !(1 << warp);
         (self.warps[warp].since, self.warps[warp].reason) = (now + 1, WarpReason::Wait);
-        if let Some(log) = &mut self.log {
-            log.note(warp, Some(WarpReason::Selected), (now, now + 1));
-        }
+    }
+
+    /// Whether what a warp did since it was counted last is one state, of the launch that is counted now, and is not recorded.
+    #[inline]
+    fn is_one(&self, warp: usize) -> bool {
+        let doing = &self.warps[warp];
+        let resolved = !matches!(doing.reason, WarpReason::Wait | WarpReason::Drain) || doing.since >= doing.fetched_at;
+        resolved && doing.kernel == self.latest_kernel && self.log.is_none()
     }
 
     /// When the next instruction of a warp is there, and when the branch to it, or the end of the warp, is resolved, which is no later.
@@ -158,8 +169,21 @@ impl WarpReasons {
         (doing.resolved_at, doing.fetched_at) = (resolved_at, fetched_at);
     }
 
-    #[inline(never)]
+    #[inline]
     fn change(&mut self, warp: usize, reason: WarpReason, at: u64) {
+        if self.is_one(warp) {
+            let doing = &self.warps[warp];
+            self.latest[doing.reason as usize] += at - doing.since;
+        } else {
+            self.count_parts(warp, at);
+        }
+        (self.warps[warp].since, self.warps[warp].reason) = (at, reason);
+        self.not_selected &= !(1 << warp);
+    }
+
+    /// Counts the state of a warp before cycle `at`, which may be several one after the other, and records it where a recording wants it.
+    #[inline(never)]
+    fn count_parts(&mut self, warp: usize, at: u64) {
         let doing = &mut self.warps[warp];
         if doing.kernel != self.latest_kernel {
             add(self.counts.at(self.latest_kernel as usize), &mut self.latest);
@@ -179,8 +203,6 @@ impl WarpReasons {
         if let Some(log) = &mut self.log {
             log.note(warp, Some(doing.reason), (doing.since, at));
         }
-        (doing.since, doing.reason) = (at, reason);
-        self.not_selected &= !(1 << warp);
     }
 
     /// A warp is resident no longer from cycle `at` on.

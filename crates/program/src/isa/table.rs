@@ -62,7 +62,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     let compared = || parts.compare().zip(parts.logic()).ok_or(None);
     match plain {
         "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
-        // Waits of launches for each other, which come one after the other anyway, and hints.
+        // Waits of launches for each other, which execute one after the other (the timing model has them), and hints.
         // A warp group asks for registers until it has them, and says whether it has.
         "USETMAXREG" if parts.has("TRY_ALLOC") => row(&[&["TRY_ALLOC", "CTAPOOL"]], Op::TakeRegisters, "P*"),
         "ACQBULK" | "PREEXIT" | "USETMAXREG" | "FENCE" | "UTMACCTL" | "UTMACMDFLUSH" => Ok((Op::Nop, "*")),

@@ -61,6 +61,10 @@ impl Loader<'_> {
             if !row.sequence.is_empty() && row.has_events() {
                 return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
             }
+            if !row.sequence.is_empty() && row.programmatic {
+                let what = "a sequence is a programmatic dependent launch";
+                return Err(self.bad_key("programmatic", what).expected("`programmatic` in its launches"));
+            }
             let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
             if repeat < 0 {
                 return Err(self
@@ -91,6 +95,7 @@ impl Loader<'_> {
                     };
                     launch.gpu = self.gpu(row.gpu.as_ref())?;
                     self.events(row, program.launches.len(), &mut launch)?;
+                    self.programmatic(row, &program.launches, &mut launch)?;
                     if launch.copy.is_none() {
                         self.launched.note(&launch.kernel);
                     }
@@ -131,6 +136,36 @@ impl Loader<'_> {
             self.events.push((event.clone(), KernelIndex(number as u32)));
         }
         Ok(())
+    }
+
+    /// Notes whether a launch depends programmatically on the launch before it in its stream, which has to be there and no copy.
+    fn programmatic(&self, row: &LaunchRow, before: &[Launch], launch: &mut Launch) -> Result<(), ProgramError> {
+        if !row.programmatic {
+            return Ok(());
+        }
+        let bad = |what: &str, help: &str| Err(self.bad_key("programmatic", what).found("programmatic = true").help(help));
+        if row.setup {
+            return bad("a launch of the setup is a programmatic dependent launch", "remove `programmatic`: the setup belongs to no run");
+        }
+        if launch.copy.is_some() {
+            return bad("a copy is a programmatic dependent launch", "remove `programmatic`: only kernels depend on kernels so");
+        }
+        let stream = (launch.gpu.unwrap_or_default(), launch.stream);
+        let same = |other: &Launch| (other.gpu.unwrap_or_default(), other.stream) == stream;
+        match before.iter().rposition(same).map(|place| (place, &before[place])) {
+            None => {
+                let what = format!("a programmatic dependent launch is the first launch of stream {} on {}", stream.1.0, stream.0);
+                bad(&what, "mark only launches that follow another one; of a repeated launch write the first one as a launch of its own")
+            }
+            Some((_, copy)) if copy.copy.is_some() => bad(
+                "a programmatic dependent launch follows a copy, which triggers nothing",
+                "remove `programmatic`, or put a kernel between",
+            ),
+            Some((place, _)) => {
+                launch.programmatic = Some(KernelIndex(place as u32));
+                Ok(())
+            }
+        }
     }
 
     /// A problem of a launch with the line of the key that it is about.
@@ -219,6 +254,7 @@ impl Loader<'_> {
             repeatable: Arc::default(),
             stream: StreamId(stream),
             after: Vec::new(),
+            programmatic: None,
             gpu: None,
             copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes: bytes.cast_unsigned() }),
             kernel: Arc::new(Kernel {
@@ -456,7 +492,15 @@ pub(in super::super) fn bind(
             && one.banks == banks
     };
     if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
-        return Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, ..other.clone() });
+        return Ok(Launch {
+            repeatable: Arc::default(),
+            stream,
+            after: Vec::new(),
+            programmatic: None,
+            gpu: None,
+            copy: None,
+            ..other.clone()
+        });
     }
     if let Some(other) = known {
         banks.share(&other.banks);
@@ -476,7 +520,7 @@ pub(in super::super) fn bind(
         cooperative,
         polls,
     });
-    Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), gpu: None, copy: None, kernel })
+    Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), programmatic: None, gpu: None, copy: None, kernel })
 }
 
 /// What all launches of a kernel have in common; `banks` are those of any launch.

@@ -1,6 +1,6 @@
 //! Schedulers, IPC and occupancy: over the run and over time.
 
-use warpshard_report::nsight::{STATES, State};
+use warpshard_report::nsight::{OWN_STATES, STATES, State};
 use warpshard_report::text::{count, percent};
 
 use super::super::series::{Series, ratios};
@@ -41,11 +41,11 @@ fn spoken(state: &str) -> String {
     state.strip_prefix("stall_").unwrap_or(state).replace('_', " ")
 }
 
-/// The states of warps in Nsight Compute's names that occur, with their cycles, where SMs count them.
+/// The states of warps in Nsight Compute's names, and those that it does not list, that occur, with their cycles, where SMs count them.
 fn warp_states(data: &Data<'_>) -> Vec<(String, f64)> {
     let Some(counters) = data.run.stats.object(&["components", "sm", "total"]) else { return Vec::new() };
     let cycles = |state: &State| Some((state.nsight.to_owned(), counters.get(state.ours)?.as_f64()?));
-    STATES.iter().filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
+    STATES.iter().chain(OWN_STATES).filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
 }
 
 /// Shares of states in all cycles of the run.

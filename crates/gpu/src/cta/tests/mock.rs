@@ -1,6 +1,6 @@
 //! A chip of mock SMs around the grid scheduler: each starts bound CTAs in order, at most one per cycle, when they fit.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
@@ -56,6 +56,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
         app: AppId(0),
         stream: StreamId(job.stream),
         after: Vec::new(),
+        programmatic: None,
         shared_base: Addr(0),
         local_base: Addr(0),
         gpu: None,
@@ -105,6 +106,10 @@ struct MockSm {
     arrivals: VecDeque<(u64, CtaLaunch)>,
     bound: VecDeque<CtaLaunch>,
     running: Vec<(u64, CtaLaunch)>,
+    /// When CTAs trigger the launch after their own.
+    triggers: Vec<(u64, CtaNotice)>,
+    /// When the stores of ended CTAs are acknowledged.
+    stores_until: Option<u64>,
     limit: Option<usize>,
     /// It gives back all CTAs that it has in the next cycle.
     gives_back: bool,
@@ -143,6 +148,14 @@ pub(super) struct Chip {
     pub(super) most_of: BTreeMap<u32, usize>,
     /// Most CTAs that each SM held, bound or running.
     pub(super) most_held: Vec<usize>,
+    /// Cycles after its start in which a CTA triggers the launch after its own, where that is awaited.
+    trigger: Option<fn(u32) -> u64>,
+    /// Cycles after the end of a CTA of the first kernel in which its stores are acknowledged.
+    pub(super) stores: Option<u64>,
+    /// CTAs that were sent and whose warps wait for the launch before, by (kernel, CTA).
+    pub(super) waiting: BTreeSet<(u32, u32)>,
+    /// The cycle in which each SM learns that a dependency is met, the SM, and the kernel.
+    pub(super) met: Vec<(u64, u16, u32)>,
 }
 
 impl Chip {
@@ -155,6 +168,15 @@ impl Chip {
         assert!(jobs.is_sorted_by_key(|job| job.app));
         let all = if again { [jobs, jobs].concat() } else { jobs.to_vec() };
         Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
+    }
+
+    /// A chip whose jobs are programmatic dependent launches but for the first; their CTAs trigger `trigger` cycles after their start.
+    pub(super) fn dependent(sms: usize, spec: &Dispatch, jobs: &[Job], trigger: Option<fn(u32) -> u64>) -> Self {
+        let infos = jobs
+            .iter()
+            .enumerate()
+            .map(|(i, job)| KernelInfo { programmatic: i.checked_sub(1).map(|before| KernelIndex(before as u32)), ..info(i, job) });
+        Self { trigger, ..Self::with(sms, spec, workload_of(infos.collect()), jobs) }
     }
 
     /// The same, nothing being started again, where the launches of the last application arrive at these cycles.
@@ -201,6 +223,10 @@ impl Chip {
             most_of: BTreeMap::new(),
             events: Vec::new(),
             most_held: vec![0; sms],
+            trigger: None,
+            stores: None,
+            waiting: BTreeSet::new(),
+            met: Vec::new(),
         }
     }
 
@@ -227,8 +253,17 @@ impl Chip {
 
     fn exchange(&mut self, how: Stepping, now: u64) {
         for sent in self.out.batch(1).drain(..) {
-            let Payload::Launch(launch) = sent.payload else { panic!("the grid sends launches only") };
-            self.sms[sent.link.index()].arrivals.push_back((sent.arrival(Cycle(now)).0, launch));
+            let (at, sm) = (sent.arrival(Cycle(now)).0, sent.link.index());
+            match sent.payload {
+                Payload::Launch(launch) => {
+                    self.sms[sm].arrivals.push_back((at, launch));
+                    if launch.waits {
+                        self.waiting.insert((launch.kernel.0, launch.cta.0));
+                    }
+                }
+                Payload::DependencyMet(kernel) => self.met.push((at, sm as u16, kernel.0)),
+                other => panic!("the grid sends {other:?} to an SM"),
+            }
         }
         let sms = self.sms.len();
         let mut words: Vec<_> = self.out.batch(0).drain(..).collect();
@@ -252,13 +287,29 @@ impl Chip {
             for launch in sm.bound.drain(..) {
                 out.send(link, Cycle(cycle), Payload::CtaReturned(notice(launch)));
             }
+            sm.triggers.clear();
             for (_, launch) in sm.running.drain(..) {
                 self.lives.remove(&(launch.kernel.0, launch.cta.0));
                 out.send(link, Cycle(cycle), Payload::CtaPreempted(notice(launch)));
             }
         }
+        sm.triggers.retain(|&(at, notice)| {
+            if at == cycle {
+                out.send(link, Cycle(cycle), Payload::CtaTriggered(notice));
+            }
+            at != cycle
+        });
+        if sm.stores_until.take_if(|until| *until == cycle).is_some() {
+            out.send(link, Cycle(cycle), Payload::StoresAnswered(SmId(id as u16)));
+        }
+        let (stores, stores_until) = (self.stores, &mut sm.stores_until);
         sm.running.retain(|&(end, launch)| {
             if end == cycle {
+                if let Some(stores) = stores.filter(|_| launch.kernel == KernelIndex(0))
+                    && stores_until.replace(cycle + stores).is_none()
+                {
+                    out.send(link, Cycle(cycle), Payload::StoresLeft(SmId(id as u16)));
+                }
                 out.send(link, Cycle(cycle), Payload::CtaDone(notice(launch)));
             }
             end != cycle
@@ -272,6 +323,9 @@ impl Chip {
         if let Some(launch) = next.and_then(|at| sm.bound.remove(at)) {
             let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
             sm.running.push((end, launch));
+            if let Some(trigger) = self.trigger.filter(|_| launch.triggers) {
+                sm.triggers.push((cycle + trigger(launch.cta.0), notice(launch)));
+            }
             if sm.running.iter().any(|(_, other)| other.kernel != launch.kernel) {
                 let most = self.most_of.entry(launch.kernel.0).or_default();
                 *most = (*most).max(of(&sm.running, launch.kernel));

@@ -41,6 +41,8 @@ enum Wait {
     Product(u64),
     /// The barrier of the cluster.
     Cluster,
+    /// The end of the launch before a programmatic dependent one.
+    Grid,
 }
 
 impl Wait {
@@ -54,6 +56,7 @@ impl Wait {
             Self::Pipe(until, reason) => (Standing::PipeBusy, until, reason),
             Self::Product(until) => (Standing::Arithmetic, until, WarpReason::Gmma),
             Self::Cluster => (Standing::Barrier, u64::MAX, WarpReason::Barrier),
+            Self::Grid => (Standing::Barrier, u64::MAX, WarpReason::GridDependency),
         }
     }
 }
@@ -65,7 +68,7 @@ impl ControlCore {
         let mine = core.warps.live & mine & !core.warps.finished;
         let mut looked = self.subs[sub].looked;
         let ready = looked.ready() & mine;
-        let mut anew = if reasons.is_some() { touched & mine | ready } else { touched & mine };
+        let mut anew = touched & mine;
         let mut stay_until = u64::MAX;
         for warp in bits(mine & !anew) {
             let at = self.warps[warp].again_at;
@@ -80,9 +83,13 @@ impl ControlCore {
         let stay = mine & !anew & !ready;
         looked.sets.iter_mut().for_each(|set| *set &= stay);
         for warp in bits(ready) {
-            let (standing, until, _) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
+            let (standing, until, reason) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
             looked.sets[standing as usize] |= 1 << warp;
             looked.again_at = looked.again_at.min(until);
+            if let (Some(reasons), false) = (&mut reasons, standing == Standing::Eligible) {
+                let is_full = standing == Standing::QueueFull;
+                reasons.turn(warp, if is_full { throttled(front(warp, core)) } else { reason }, now);
+            }
         }
         for warp in bits(anew) {
             let (standing, until, reason) = self.standing_of(sub, warp, core);
@@ -130,7 +137,7 @@ impl ControlCore {
         } else {
             // What its last instruction incremented becomes visible in the cycle after the next.
             let visible = if warps.last_issue[warp].0 + 1 == now { now + 1 } else { u64::MAX };
-            let inst = &core.code_of(warp)[warps.front(warp).index as usize];
+            let inst = front(warp, core);
             let goes_to = if goes_to_memory(inst, core) { MEMORY } else { inst.control.pipe as u8 };
             let own = self.wait_of(warp, inst, core).map(Wait::stands);
             let of_warp = &mut self.warps[warp];
@@ -180,6 +187,9 @@ impl ControlCore {
             Beside::Products { most } => self.products.open_until(warp, most, now),
             Beside::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
                 return Some(Wait::Cluster);
+            }
+            Beside::GridWait if core.warps.front(warp).mask.0 != 0 && core.ctas.waits_for_grid(core.warps.cta[warp]) => {
+                return Some(Wait::Grid);
             }
             _ => None,
         };
@@ -242,6 +252,9 @@ impl ControlCore {
     ) {
         let now = core.now.0;
         let inst = core.warps.take_front(warp);
+        if let Some(reasons) = &mut observers.reasons {
+            reasons.issue(warp, now);
+        }
         observers.issued(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let code = core.code_of(warp)[inst.index as usize];
@@ -292,8 +305,10 @@ impl ControlCore {
             let begun = self.products.hand_in(warp, part, group);
             self.multiply(begun, group, core);
         }
-        if code.control.beside == Beside::ClusterArrive && inst.mask.0 != 0 {
-            core.arrive_at_cluster(warp);
+        match code.control.beside {
+            Beside::ClusterArrive if inst.mask.0 != 0 => core.arrive_at_cluster(warp),
+            Beside::LaunchDependents if inst.mask.0 != 0 => self.dependents.trigger(core.warps.cta[warp], core),
+            _ => {}
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
         self.go_on(sub, warp, kernel, &code, issue, core, observers);
@@ -486,6 +501,12 @@ impl ControlCore {
 fn goes_to_l1(inst: &StaticInst) -> bool {
     matches!(inst.control.beside, Beside::Copy { .. } | Beside::CopyGroup)
         || inst.mem.is_some_and(|mem| !matches!(mem.space, MemSpace::Shared | MemSpace::Constant))
+}
+
+/// The front instruction of a warp.
+#[inline]
+fn front(warp: usize, core: &Core) -> &StaticInst {
+    &core.code_of(warp)[core.warps.front(warp).index as usize]
 }
 
 /// What a warp waits for whose instruction finds the queue full.

@@ -18,7 +18,7 @@ pub(super) enum Standing {
     Arithmetic,
     /// A fence, or an atomic.
     Fence,
-    /// A barrier.
+    /// A barrier, or the end of the launch before its own.
     Barrier,
     /// A limit of warps.
     Throttled,

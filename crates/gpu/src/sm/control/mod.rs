@@ -13,6 +13,7 @@
 mod caches;
 mod code;
 mod constants;
+mod dependents;
 mod fetch;
 mod issue;
 mod looked;
@@ -20,8 +21,9 @@ mod memory;
 mod ports;
 mod products;
 
-use warpshard_base::Cycle;
+use warpshard_base::{Cycle, KernelIndex, LinkId};
 use warpshard_config::machine::{ControlCore as Spec, CoreStyle, Sm as SmSpec};
+use warpshard_protocol::Outbox;
 use warpshard_workload::Pipe;
 
 use super::core::{Core, MAX_WARPS, bits};
@@ -29,10 +31,12 @@ use super::issue::IssueStage;
 use super::observers::Observers;
 use super::operands::Operands;
 use super::stall::StallReason;
+use super::starts::CtaStage;
 use super::writeback::Wheel;
 use caches::Behind;
 pub(super) use code::as_read;
 use constants::Constants;
+use dependents::Dependents;
 use fetch::Instructions;
 use looked::Looked;
 use memory::MemoryQueue;
@@ -111,6 +115,7 @@ pub(super) struct ControlCore {
     constants: Constants,
     behind: Behind,
     products: GroupProducts,
+    dependents: Dependents,
     /// The load/store unit takes no instruction before.
     accepts_at: u64,
     /// The sub-core and the warp whose instruction the load/store unit took last.
@@ -147,6 +152,7 @@ impl ControlCore {
             constants: Constants::new(&spec.control, spec.schedulers as usize),
             behind: Behind::new(&spec.control),
             products: GroupProducts::new(spec.control.products),
+            dependents: Dependents::default(),
             accepts_at: 0,
             served: (0, 0),
             barrier_at: 0,
@@ -221,7 +227,7 @@ impl ControlCore {
         observers.front_changed(core, warp);
     }
 
-    /// One cycle of issue. Returns whether a fence of the GPU or the system ended, so that the caller invalidates the L1.
+    /// One cycle of issue. Returns whether a fence of the GPU or the system ended, or the wait for the launch before, so that the caller invalidates the L1.
     pub(super) fn tick(
         &mut self,
         issue: &mut IssueStage,
@@ -229,7 +235,9 @@ impl ControlCore {
         operands: &mut Operands,
         completions: &mut Wheel,
         observers: &mut Observers,
+        (starts, to_grid, out): (&mut CtaStage, LinkId, &mut Outbox),
     ) -> bool {
+        let met = self.dependents.next_event() <= core.now.0 && self.dependents.release(core, starts);
         if std::mem::take(&mut core.warps.wait_ended) {
             issue.wait_changed(core, observers);
         }
@@ -269,7 +277,10 @@ impl ControlCore {
             issue.begin(sub, reason, warps, core);
         }
         self.next = self.next_look(core, operands);
-        far
+        if self.dependents.is_leaving() {
+            self.dependents.flush(core.now, to_grid, out);
+        }
+        far | met
     }
 
     /// The first cycle after the present one in which anything happens, if no warp is touched.
@@ -278,7 +289,13 @@ impl ControlCore {
         let accepts = if memory::is_free(operands) { self.accepts_at } else { u64::MAX };
         let of_sub = |sub: &SubCore| sub.looks_at.min(sub.memory.next_event(accepts));
         let of_subs = self.subs.iter().map(of_sub).min().unwrap_or(u64::MAX);
-        of_subs.min(self.constants.next_event()).max(now + 1)
+        of_subs.min(self.constants.next_event()).min(self.dependents.next_event()).max(now + 1)
+    }
+
+    /// The dependency of a programmatic dependent launch is met from cycle `at` on.
+    pub(super) fn expect_dependency(&mut self, at: Cycle, kernel: KernelIndex) {
+        self.dependents.expect(at, kernel);
+        self.next = self.next.min(at.0);
     }
 
     /// One cycle of the address units, and of what they offer to the load/store unit.

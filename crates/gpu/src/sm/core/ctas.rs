@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpshard_base::{Cycle, KernelIndex};
+use warpshard_base::{CtaIndex, Cycle, KernelIndex};
 use warpshard_config::machine::{Allocation, Sm as Spec};
 use warpshard_protocol::CtaLaunch;
 use warpshard_workload::{CtaProgram, StaticInst};
@@ -181,6 +181,26 @@ impl Ctas {
         let cta = self.get_mut(slot);
         cta.running &= !(1 << warp);
         (cta.warps, cta.running)
+    }
+
+    /// A warp of the CTA in a slot executes `griddepcontrol.launch_dependents`; returns the CTA if the grid scheduler awaits that.
+    pub(in crate::sm) fn trigger(&mut self, slot: u8) -> Option<(KernelIndex, CtaIndex)> {
+        let launch = &mut self.get_mut(slot).launch;
+        std::mem::take(&mut launch.triggers).then_some((launch.kernel, launch.cta))
+    }
+
+    /// Whether the warps of the CTA in a slot wait at `griddepcontrol.wait`.
+    pub(in crate::sm) fn waits_for_grid(&self, slot: u8) -> bool {
+        self.get(slot).launch.waits
+    }
+
+    /// The dependency of a launch is met; returns the warps of its CTAs.
+    pub(in crate::sm) fn dependency_met(&mut self, kernel: KernelIndex) -> u64 {
+        let mut warps = 0;
+        for cta in self.slots.iter_mut().flatten().filter(|cta| cta.launch.kernel == kernel) {
+            warps |= if std::mem::take(&mut cta.launch.waits) { cta.warps } else { 0 };
+        }
+        warps
     }
 
     /// The fetch stage took a warp out of its slot; returns its CTA if that was the last one.

@@ -347,6 +347,12 @@ impl Core {
         bits(self.warps.live & warps).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp))
     }
 
+    /// Whether the front instruction of a warp waits for the end of the launch before a programmatic dependent one.
+    fn is_at_grid_wait(&self, warp: usize) -> bool {
+        let inst = &self.code_of(warp)[self.warps.front(warp).index as usize];
+        inst.control.beside == Beside::GridWait && self.ctas.waits_for_grid(self.warps.cta[warp])
+    }
+
     /// Lines of the standstill report about warps.
     pub(super) fn describe_warps(&self, lines: &mut Vec<String>) {
         let warps = &self.warps;
@@ -365,6 +371,8 @@ impl Core {
             } else if warps.hazard & bit != 0 {
                 let registers: Vec<_> = self.scoreboard.registers(warp).map(|r| format!("R{r}")).collect();
                 format!("for one of {}", registers.join(" "))
+            } else if warps.valid & bit != 0 && self.is_at_grid_wait(warp) {
+                "for the end of the launch before its own".to_owned()
             } else if warps.valid & bit != 0 {
                 "for its unit".to_owned()
             } else {

@@ -6,6 +6,7 @@ mod caches;
 mod ccws;
 mod control;
 mod cta;
+mod dependents;
 mod memory;
 mod power;
 mod preempt;
@@ -135,6 +136,20 @@ impl Program {
     }
 }
 
+/// The launch of a CTA that waits for nothing.
+pub(super) fn launch(kernel: u32, cta: u32) -> CtaLaunch {
+    CtaLaunch {
+        kernel: KernelIndex(kernel),
+        cta: CtaIndex(cta),
+        share: u16::MAX,
+        resumes: false,
+        cluster: NO_CLUSTER,
+        rank: 0,
+        waits: false,
+        triggers: false,
+    }
+}
+
 /// 32 addresses, `stride` apart.
 pub(super) fn lanes(base: u64, stride: u64) -> Vec<u64> {
     (0..32).map(|lane| base + lane * stride).collect()
@@ -218,9 +233,7 @@ impl Bench {
 
     /// Binds a CTA by a message that becomes visible at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u32, cta: u32) {
-        let launch =
-            CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false, cluster: NO_CLUSTER, rank: 0 };
-        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
+        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch(kernel, cta)));
     }
 
     /// Runs one epoch of `cycles`, at most the latency of the memory.

@@ -41,6 +41,8 @@ impl Grid {
                         resumes: contexts.is_some(),
                         cluster: NO_CLUSTER,
                         rank: 0,
+                        waits: false,
+                        triggers: false,
                     };
                     let at = bench.now.after(100);
                     for context in contexts.into_iter().flatten() {
@@ -321,6 +323,8 @@ fn taken_and_handed_out(machine: &Machine, program: Arc<CtaProgram>, latency: u6
         resumes: !contexts.is_empty(),
         cluster: NO_CLUSTER,
         rank: 0,
+        waits: false,
+        triggers: false,
     };
     bench.sm.deliver(PORTS.from_grid, bench.now, &Payload::Launch(launch));
     while !bench.is_done() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use warpshard_report::nsight::{STALLS, STATES, Stalls, State};
+use warpshard_report::nsight::{OWN_STATES, STALLS, STATES, Stalls, State};
 use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
 
 use super::super::super::RunFolder;
@@ -210,7 +210,7 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     let states: Vec<Option<f64>> = STATES.iter().map(|state| counter(state.ours)).collect();
     if states.iter().any(Option::is_some) {
         // A core with control words counts what Nsight does.
-        let ours_all: f64 = states.iter().flatten().sum();
+        let ours_all: f64 = states.iter().flatten().copied().chain(OWN_STATES.iter().filter_map(|state| counter(state.ours))).sum();
         for (State { metric, nsight, .. }, ours) in STATES.iter().zip(states) {
             let measured = measured_stall(nsight).and_then(|part| share(part, measured_all));
             pairs.push(Pair { metric, measured, ours: ours.and_then(|part| share(part, ours_all)), share: true });

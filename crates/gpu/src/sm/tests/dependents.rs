@@ -1,0 +1,161 @@
+//! Programmatic dependent launches on an SM with control words: triggers, and warps that wait for the launch before theirs.
+
+use warpshard_stats::activity::WarpReason;
+use warpshard_workload::{Beside, Pipe};
+
+use super::control::{alu, machine, words};
+use super::*;
+
+fn beside(beside: Beside) -> StaticInst {
+    StaticInst { control: Control { beside, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) }
+}
+
+const FMA: Control = Control { stall: 1, pipe: Pipe::Fma, ..Control::NONE };
+
+/// A bench whose kernel executes `program`, with one CTA of two warps bound at cycle 0.
+fn bench(machine: &Machine, program: Program, waits: bool, triggers: bool) -> Bench {
+    let mut bench = Bench::new(machine, vec![(crate::test_machine::kernel_info(64, 1), program.exit())]);
+    bind(&mut bench, 0, 0, waits, triggers);
+    bench
+}
+
+fn bind(bench: &mut Bench, at: u64, cta: u32, waits: bool, triggers: bool) {
+    let launch = CtaLaunch { waits, triggers, ..launch(0, cta) };
+    bench.sm.deliver(PORTS.from_grid, Cycle(at), &Payload::Launch(launch));
+}
+
+fn met(bench: &mut Bench, at: u64) {
+    bench.sm.deliver(PORTS.from_grid, Cycle(at), &Payload::DependencyMet(KernelIndex(0)));
+}
+
+#[test]
+fn a_cta_triggers_with_the_first_warp_that_says_so_and_only_where_that_is_awaited() {
+    let program = || {
+        let mut program = Program::new(2);
+        let trigger = beside(Beside::LaunchDependents);
+        // No lane of warp 0 executes the first; warp 1 comes first by one that its lanes execute.
+        program.one(0, trigger, LaneMask(0));
+        (0..40).for_each(|_| _ = program.one(0, alu(1, &[2], words(4, Pipe::Fma)), LaneMask::FULL));
+        program.one(0, trigger, LaneMask::FULL).one(1, alu(1, &[2], FMA), LaneMask::FULL).one(1, trigger, LaneMask::FULL);
+        program
+    };
+    let mut awaited = bench(&machine(), program(), false, true);
+    let issues = awaited.issues();
+    let triggers: Vec<_> = awaited.sent.iter().filter(|(_, payload)| matches!(payload, Payload::CtaTriggered(_))).collect();
+    let [(at, Payload::CtaTriggered(notice))] = triggers[..] else { panic!("{triggers:?}") };
+    assert_eq!((notice.kernel, notice.cta, notice.sm), (KernelIndex(0), CtaIndex(0), SmId(0)));
+    assert!(issues.contains(&at.0) && at.0 < issues[10], "with the instruction of warp 1: {at} of {issues:?}");
+    let mut other = bench(&machine(), program(), false, false);
+    assert_eq!(other.issues(), issues, "a trigger takes the time of its issue");
+    assert!(other.notices(|payload| matches!(payload, Payload::CtaTriggered(_))).is_empty());
+}
+
+/// Two warps that work, wait and work.
+fn waiting() -> Program {
+    let mut program = Program::new(2);
+    program.all(alu(1, &[2], FMA)).all(beside(Beside::GridWait)).all(alu(1, &[2], FMA));
+    program
+}
+
+#[test]
+fn warps_wait_until_their_dependency_is_met_and_others_do_not() {
+    let mut free = bench(&machine(), waiting(), false, false);
+    let free = free.issues();
+    assert_eq!(free.len(), 8);
+    let mut held = bench(&machine(), waiting(), true, false);
+    met(&mut held, 500);
+    let issues = held.issues();
+    assert_eq!(issues[..2], free[..2], "what stands before the wait is not held back");
+    assert_eq!(issues[2..4], [500, 500], "each on its scheduler, in the cycle of the message: {issues:?}");
+    assert_eq!(issues[7] - issues[2], free[7] - free[2]);
+    held.sm.settle(held.now);
+    let counts = held.reasons().unwrap();
+    assert_eq!(counts.iter().sum::<u64>(), held.stats().sm.resident_warp_cycles);
+    // Each warp is ready for the wait two cycles after its first instruction at the latest.
+    let waited = counts[WarpReason::GridDependency as usize];
+    assert!((2 * (500 - issues[1] - 2)..=2 * (500 - issues[0])).contains(&waited), "{waited} warp cycles, {issues:?}");
+}
+
+#[test]
+fn a_warp_whose_dependency_was_met_before_does_not_wait() {
+    let mut early = bench(&machine(), waiting(), true, false);
+    met(&mut early, 1);
+    assert_eq!(early.issues(), bench(&machine(), waiting(), false, false).issues());
+    // A CTA that is bound and has not started when the message comes.
+    let mut machine = machine();
+    machine.gpu.sm.max_ctas = 1;
+    let mut bench = bench(&machine, waiting(), true, false);
+    bind(&mut bench, 0, 1, true, false);
+    met(&mut bench, 300);
+    let issues = bench.issues();
+    assert_eq!((issues.len(), issues[2], bench.stats().sm.ctas_ended), (16, 300, 2));
+}
+
+#[test]
+fn warps_whose_lanes_are_off_do_not_wait() {
+    let mut program = Program::new(1);
+    program.one(0, beside(Beside::GridWait), LaneMask(0));
+    let mut bench = Bench::new(&machine(), vec![(crate::test_machine::kernel_info(32, 1), program.exit())]);
+    bind(&mut bench, 0, 0, true, false);
+    assert_eq!(bench.issues().len(), 2);
+}
+
+#[test]
+fn the_l1_shows_nothing_after_the_wait_that_it_held_before() {
+    let mut machine = machine();
+    machine.gpu.sm.l1.flush_at_kernel = true;
+    let mut program = Program::new(1);
+    let load = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, 1, &[2]) };
+    let after = StaticInst { control: Control { wait: 1, ..words(1, Pipe::Alu) }, ..beside(Beside::GridWait) };
+    program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
+    program.all(StaticInst { control: Control { beside: Beside::GridWait, ..after.control }, ..after });
+    program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
+    let program = program.exit();
+    let requests = |waits| {
+        let mut bench = Bench::new(&machine, vec![(crate::test_machine::kernel_info(32, 1), Arc::clone(&program))]);
+        bind(&mut bench, 0, 0, waits, false);
+        met(&mut bench, 1000);
+        bench.issues();
+        (bench.requests().len(), bench.stats().sm.l1_flushes)
+    };
+    let ((once, flushes), (twice, more)) = (requests(false), requests(true));
+    assert_eq!((twice, more), (2 * once, flushes + 1));
+}
+
+#[test]
+fn a_standstill_names_the_wait() {
+    let mut bench = bench(&machine(), waiting(), true, false);
+    bench.run(100);
+    let lines = bench.sm.waiting().join("\n");
+    assert!(lines.contains("waits for the end of the launch before its own"), "{lines}");
+}
+
+#[test]
+fn skipping_and_the_cutting_of_spans_change_nothing_of_a_wait() {
+    let run = |skip: bool, cycles: u64| {
+        let mut program = Program::new(2);
+        let load =
+            StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, 1, &[2]) };
+        for warp in 0..2 {
+            program.access(warp, load, LaneMask::FULL, &lanes(0x10_0000, 128));
+        }
+        program.all(beside(Beside::LaunchDependents)).all(beside(Beside::GridWait));
+        program.all(alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) }));
+        let mut bench = bench(&machine(), program, true, true);
+        if skip {
+            bench = bench.skipping();
+        }
+        bind(&mut bench, 7, 1, true, true);
+        met(&mut bench, 730);
+        while bench.now < Cycle(2000) {
+            bench.run(cycles);
+        }
+        bench.sm.settle(bench.now);
+        assert_eq!(bench.stats().sm.ctas_ended, 2);
+        (bench.sent.clone(), bench.stats().clone(), bench.reasons())
+    };
+    let base = run(false, 1);
+    for (skip, cycles) in [(true, 1), (true, 50), (false, 20), (true, 100)] {
+        assert_eq!(run(skip, cycles), base, "skipping {skip}, epochs of {cycles}");
+    }
+}
