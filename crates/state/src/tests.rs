@@ -110,3 +110,33 @@ fn bytes_that_are_something_else_are_an_error() {
     u8::read(&mut long).unwrap();
     assert!(long.finish().unwrap_err().to_string().contains("left over"));
 }
+
+/// A list in which each element names the next one.
+#[derive(Debug, Default, State)]
+#[state(checked)]
+struct List {
+    first: u8,
+    next: Vec<u8>,
+}
+
+impl List {
+    fn check(&self) -> Result<(), StateError> {
+        let some = |at: u8| (at != u8::MAX).then_some(usize::from(at));
+        lists_end(self.next.len(), some(self.first), |at| some(self.next[at]))
+    }
+}
+
+#[test]
+fn a_list_that_does_not_end_is_refused_loaded_and_anew() {
+    let state = |first: u8, next: &[u8]| saved(&List { first, next: next.to_vec() });
+    let said = |bytes: &[u8]| {
+        let read = List::read(&mut Reader::new(bytes)).map(drop);
+        assert_eq!(List::default().load(&mut Reader::new(bytes)), read);
+        read.err().map(|error| error.to_string())
+    };
+    assert_eq!(said(&state(1, &[255, 2, 0])), None);
+    assert_eq!(said(&state(255, &[0, 1])), None, "elements that no list comes to may name themselves");
+    assert_eq!(said(&state(1, &[1, 2, 0])).as_deref(), Some("a saved list of 3 elements leads back to itself at number 1"));
+    assert_eq!(said(&state(0, &[7])).as_deref(), Some("a saved list of 1 elements leads to number 7"));
+    assert_eq!(lists_end(3, [0, 1, 2], |at| (at < 2).then_some(2)), Ok(()), "lists that meet");
+}
