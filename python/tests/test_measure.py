@@ -93,7 +93,7 @@ class Standin:
 
         self.time += 0.002
         if name == "through":
-            begin, steps = 5000, argument(5, ctypes.c_uint32)
+            begin, steps = 5000, argument(6, ctypes.c_uint32)
             self.memory[argument(2, ctypes.c_uint64)][:16] = struct.pack("<2Q", begin, begin + ONCE + PER_STEP * steps)
             entries = len(self.memory[argument(0, ctypes.c_uint64)]) // 128
             self.memory[argument(1, ctypes.c_uint64)][:8] = struct.pack("<Q", steps * 7919 % entries * 128)

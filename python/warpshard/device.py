@@ -206,7 +206,7 @@ class Kernel:
 class _Launch:
     """A kernel with the shape of a launch; calling it executes the kernel."""
 
-    def __init__(self, kernel: Kernel, shape: tuple[list[int], list[int], int], together: tuple[list[int], bool]) -> None:
+    def __init__(self, kernel: Kernel, shape: tuple[list[int], list[int], int], together: tuple[list[int], bool, bool]) -> None:
         self._kernel, self._shape, self._together = kernel, shape, together
 
     def __call__(self, *arguments: Any) -> Launched:
