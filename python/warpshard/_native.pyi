@@ -173,7 +173,7 @@ class Device:
         self,
         kernel: tuple[int, str],
         shape: tuple[Sequence[int], Sequence[int], int],
-        together: tuple[Sequence[int], bool],
+        together: tuple[Sequence[int], bool, bool],
         arguments: Iterable[object],
     ) -> tuple[int, int]: ...
     def printed(self) -> tuple[str, int]: ...

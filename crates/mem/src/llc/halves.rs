@@ -47,12 +47,20 @@ impl OtherHalf {
 
     /// Whether a packet's sender is an SM of the other half.
     #[inline]
-    pub(super) fn sends(&self, packet: &MemPacket) -> bool {
+    fn sends(&self, packet: &MemPacket) -> bool {
         self.halves.get(usize::from(packet.port.0)).is_some_and(|half| *half != self.own)
+    }
+
+    /// Whether a packet is a read by an SM of the other half.
+    // Apart, as what follows: an LLC that is one does not come here.
+    #[inline(never)]
+    pub(super) fn is_far_read(&self, packet: &MemPacket) -> bool {
+        packet.op == MemOp::Read && self.sends(packet)
     }
 
     /// The data of sectors for request `number` is there, or was written; `packet` names the sectors, `set` is theirs. Keeps the copy that the other
     /// half gets in `cache`, or takes out one that is old. Returns whether the answer sets out for the other half.
+    #[inline(never)]
     pub(super) fn takes(&mut self, number: u32, packet: &MemPacket, set: u32, cache: &mut DataCache, now: Cycle) -> bool {
         let (addr, sectors) = (copy_of(packet.addr), packet.sectors());
         let owner = Owner { port: packet.port, kernel: packet.kernel() };

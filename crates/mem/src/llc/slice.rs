@@ -307,16 +307,7 @@ impl Slice {
             && let Some(waiter) = self.cache.next_ready()
         {
             if let Waiter::Request(number) = waiter {
-                let Self { other, pending, cache, .. } = self;
-                let packet = pending.get(number);
-                let queued = cache.queued();
-                let mut crosses = |other: &mut Box<OtherHalf>| {
-                    let set = cache.set_index(map.within_slice(packet.addr));
-                    let crosses = other.takes(number, packet, set, cache, now);
-                    cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
-                    crosses
-                };
-                if !other.as_mut().is_some_and(&mut crosses) {
+                if self.other.is_none() || !self.crosses(number, map, now) {
                     self.out.push(number);
                 }
             }
@@ -363,6 +354,20 @@ impl Slice {
             }
         }
         Acted { freed, dram }
+    }
+
+    /// Whether the answer to request `number`, whose data came, sets out for the other half.
+    // Apart: an LLC that is one does not come here.
+    #[inline(never)]
+    fn crosses(&mut self, number: u32, map: &LocalMap, now: Cycle) -> bool {
+        let Self { other, pending, cache, .. } = self;
+        let Some(other) = other else { return false };
+        let packet = pending.get(number);
+        let set = cache.set_index(map.within_slice(packet.addr));
+        let queued = cache.queued();
+        let crosses = other.takes(number, packet, set, cache, now);
+        cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
+        crosses
     }
 
     /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
@@ -441,8 +446,7 @@ impl Slice {
         let set = arrived.set;
         let owner = Owner { port: packet.port, kernel: packet.kernel() };
         // A copy in the other half answers where that has one.
-        let far = self.other.as_ref().is_some_and(|other| other.sends(packet));
-        let copied = far && kind == AccessKind::Read && self.cache.has(copy_of(addr), set, sectors);
+        let copied = self.other.as_ref().is_some_and(|other| other.is_far_read(packet)) && self.cache.has(copy_of(addr), set, sectors);
         let at = if copied { copy_of(addr) } else { addr };
         let access = Access { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
         let queued = self.cache.queued();
@@ -456,9 +460,11 @@ impl Slice {
                 return false;
             }
             Answer::Now => {
-                let Self { other, cache, .. } = self;
-                let packet = MemPacket { addr, part: packet.part.with(sectors), ..*packet };
-                if copied || !other.as_mut().is_some_and(|other| other.takes(access.token, &packet, set, cache, now)) {
+                let crosses = |other: &mut Box<OtherHalf>| {
+                    let packet = MemPacket { addr, part: packet.part.with(sectors), ..*packet };
+                    other.takes(access.token, &packet, set, &mut self.cache, now)
+                };
+                if copied || !self.other.as_mut().is_some_and(crosses) {
                     self.out.push(access.token);
                 }
             }
