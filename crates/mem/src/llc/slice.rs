@@ -306,10 +306,10 @@ impl Slice {
             && !self.out.is_full()
             && let Some(waiter) = self.cache.next_ready()
         {
-            if let Waiter::Request(number) = waiter {
-                if self.other.is_none() || !self.crosses(number, map, now) {
-                    self.out.push(number);
-                }
+            if let Waiter::Request(number) = waiter
+                && (self.other.is_none() || !self.crosses(number, map, now))
+            {
+                self.out.push(number);
             }
             self.stuck = None;
         }
