@@ -5,11 +5,11 @@ use super::{Order, View};
 
 /// Issues from each slot.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(crate) struct Fewest(Box<[u32]>);
+pub(crate) struct Fewest(Box<[u32; MAX_WARPS]>);
 
 impl Default for Fewest {
     fn default() -> Self {
-        Self(vec![0; MAX_WARPS].into())
+        Self(Box::new([0; MAX_WARPS]))
     }
 }
 

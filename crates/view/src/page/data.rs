@@ -26,6 +26,14 @@ impl<'a> Data<'a> {
         })
     }
 
+    /// The values of a counter for all instances of a component: as many as there are ids, also where somebody changed the file.
+    pub(super) fn instances(&self, component: &str, name: &str) -> Option<Vec<f64>> {
+        let column = |name: &str| self.run.stats.at(&["components", component, "instances", name])?.as_array();
+        let mut values: Vec<f64> = column(name)?.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect();
+        values.resize(column("id")?.len(), 0.0);
+        Some(values)
+    }
+
     /// Seconds in which the components counted: the span of every rate of their counters; `None` where no time has passed.
     pub(super) fn counted_seconds(&self) -> Option<f64> {
         let seconds = self.run.stats.number(&["counted_until"])? / self.hertz();

@@ -1,7 +1,5 @@
 //! Caches, DRAM and networks.
 
-use serde_json::Value;
-
 use warpshard_report::text::{count, percent, si};
 
 use super::super::series::{Series, ratios};
@@ -82,18 +80,14 @@ fn networks(series: &Series) -> Option<Figure> {
 /// The bytes of every DRAM channel.
 fn channels(data: &Data<'_>) -> Option<Figure> {
     let stats = &data.run.stats;
-    let instances = |name: &str| -> Option<Vec<f64>> {
-        let values = stats.at(&["components", "dram", "instances", name])?.as_array()?;
-        Some(values.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect())
-    };
-    let (reads, writes, hits) = (instances("reads")?, instances("writes")?, instances("row_hits")?);
+    let instances = |name: &str| data.instances("dram", name);
+    let (ids, reads, writes, hits) = (instances("id")?, instances("reads")?, instances("writes")?, instances("row_hits")?);
     let burst = stats.number(&["dram_burst_bytes"])?;
     let time = data.counted_seconds()?;
     let peak = stats.number(&["dram_bytes_per_second"]).map(|peak| peak / reads.len() as f64);
     let rate = |i: usize| (reads[i] + writes[i]) * burst / time;
     let share = |i: usize| peak.map_or_else(String::new, |peak| percent(rate(i) / peak));
-    let ids = stats.at(&["components", "dram", "instances", "id"]).and_then(Value::as_array);
-    let name = |i: usize| ids.and_then(|ids| ids.get(i)).map_or_else(|| i.to_string(), Value::to_string);
+    let name = |i: usize| ids[i].to_string();
     let bar =
         |i: usize| Bar { name: format!("channel {}", name(i)), value: rate(i), label: format!("{}B/s, {} of peak", si(rate(i)), share(i)) };
     let row = |i: usize| {

@@ -10,7 +10,7 @@ use super::draw::{Tile, tiles};
 use super::figure::{Figure, Part, number};
 
 pub(super) fn part(data: &Data<'_>) -> Option<Part> {
-    let ids = column(data, "id")?;
+    let ids = data.instances("sm", "id")?;
     let maps = [
         map(data, &ids, ("Instructions issued", "Issued instructions per cycle of each SM."), &["issued"], &["cycles"], number),
         map(
@@ -35,12 +35,6 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     })
 }
 
-/// The values of a counter of all SMs.
-fn column(data: &Data<'_>, name: &str) -> Option<Vec<f64>> {
-    let values = data.run.stats.at(&["components", "sm", "instances", name])?.as_array()?;
-    Some(values.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect())
-}
-
 fn scheduler_states<'a>(data: &'a Data<'_>) -> Vec<&'a str> {
     data.run
         .stats
@@ -60,7 +54,7 @@ fn map(
     form: impl Fn(f64) -> String,
 ) -> Option<Figure> {
     let sum = |names: &[&str]| {
-        let columns = names.iter().filter_map(|name| column(data, name));
+        let columns = names.iter().filter_map(|name| data.instances("sm", name));
         columns.reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect())
     };
     let (part, whole) = (sum(parts)?, sum(wholes)?);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::super::RunFolder;
 use super::super::sample::write;
 use super::page;
 
@@ -43,6 +44,26 @@ fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside(
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(!page.contains("NaN") && !page.contains(">inf"), "a number is none");
+}
+
+#[test]
+fn columns_of_other_lengths_than_the_ids_are_cut_or_filled_with_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 3, 5);
+    let file = folder.path().join("stats.json");
+    let text = fs::read_to_string(&file).unwrap();
+    for (from, to) in [
+        ("\"writes\":[1,0]", "\"writes\":[1]"),
+        ("\"id\":[0,1]", "\"id\":[0,1,2]"),
+        ("\"row_hits\":[1,2]", "\"row_hits\":[]"),
+        ("\"issued\":[0,1,", "\"issued\":["),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        fs::write(&file, changed).unwrap();
+        let page = page(&RunFolder::read(folder.path()).unwrap()).unwrap();
+        assert!(page.contains("DRAM channels") && page.contains("Instructions issued"), "{to}");
+    }
 }
 
 #[test]
