@@ -92,7 +92,7 @@ fn rates_of_a_page_are_over_the_span_that_the_channels_counted_in() {
     let path = folder.path().join("stats.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"counted_until\":300", "\"counted_until\":1200")).unwrap();
-    let page = page(&crate::RunFolder::read(folder.path()).unwrap()).unwrap();
+    let page = page(&RunFolder::read(folder.path()).unwrap()).unwrap();
     assert!(page.contains("0.5 % of peak bandwidth") && !page.contains("2.0 % of peak"), "DRAM: {page}");
     // Channel 0 has half of the bursts and of the peak.
     assert!(page.contains("80.0 MB/s") && page.contains(">0.5 %<"), "channels: {page}");
