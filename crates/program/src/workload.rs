@@ -108,7 +108,7 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     notes
 }
 
-/// Launches that are no programmatic dependent launches, although their code waits for the launch before them in their stream, or the code of that one
+/// Counts launches without the mark `programmatic` whose code waits for the launch before them in their stream, or which follow a launch whose code
 /// triggers its dependents.
 fn unmarked_dependents(program: &Program) -> u64 {
     let has = |launch: &Launch, name: &str| launch.kernel.mnemonics.iter().any(|mnemonic| mnemonic.starts_with(name));

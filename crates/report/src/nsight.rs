@@ -78,5 +78,5 @@ pub const STATES: &[State] = states![
     "misc",
 ];
 
-/// States of ours that Nsight does not list: a warp that waits for the launch before its own.
+/// States that Nsight does not list: a warp waits for the end of the launch before its own.
 pub const OWN_STATES: &[State] = states!["grid_dependency"];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// In place of a clock: the one that the SMs keep under the load of the run.
+/// The word in place of a frequency: the clock that the SMs hold under the load of the run.
 pub(crate) const AUTO: &str = "auto";
 
 /// The overrides of a machine with a clock before them, unless the clock follows from the load of the run.

@@ -84,7 +84,7 @@ impl Dependents {
         self.waiting.contains(&kernel)
     }
 
-    /// A CTA triggered or ended; returns the dependent of its kernel if that was the last CTA, so that the dependent may begin.
+    /// Notes that a CTA has triggered or ended. After the last CTA of its kernel, returns the dependent launch, which may begin.
     pub(super) fn triggered(&mut self, kernel: KernelIndex, cta: CtaIndex) -> Option<KernelIndex> {
         let running = self.running.get_mut(&kernel)?;
         let (word, bit) = place(cta);

@@ -30,7 +30,7 @@ pub(super) enum Word {
     Copied,
     /// A kernel of another GPU ended.
     EndedElsewhere,
-    /// It triggered the launch after its own.
+    /// It triggered the launch that depends on its own.
     Triggered,
 }
 

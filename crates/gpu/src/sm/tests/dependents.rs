@@ -106,9 +106,9 @@ fn the_l1_shows_nothing_after_the_wait_that_it_held_before() {
     machine.gpu.sm.l1.flush_at_kernel = true;
     let mut program = Program::new(1);
     let load = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, 1, &[2]) };
-    let after = StaticInst { control: Control { wait: 1, ..words(1, Pipe::Alu) }, ..beside(Beside::GridWait) };
+    let after = StaticInst { control: Control { wait: 1, beside: Beside::GridWait, ..words(1, Pipe::Alu) }, ..beside(Beside::GridWait) };
     program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
-    program.all(StaticInst { control: Control { beside: Beside::GridWait, ..after.control }, ..after });
+    program.all(after);
     program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
     let program = program.exit();
     let requests = |waits| {
