@@ -41,6 +41,8 @@ same() {
 same tiny --machine tiny --workload reduce --interval 500 --policy dyncta:period=512
 if [ "${1:-}" = --short ]; then exit; fi
 same v100 --machine v100 --workload gather --max-cycles 3000 --interval 500
+# Pairs of CTAs that share tiles: clusters, multicast copies, barriers in the shared memory of others.
+same clusters --machine h100 --program programs/tensor/wgmma_gemm_pairs.toml --interval 500
 same cpu --machine hetero-small --workload gather --cpu mcf,gcc --cpu-warm 500 --cpu-measure 1000 --max-cycles 3000
 
 # Wrong input is one message and no result.

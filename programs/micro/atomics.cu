@@ -24,10 +24,15 @@ extern "C" __global__ void sharedChain(word *out, wide *clocks, int rounds) {
 // `spread` 0: all threads of the grid on one word; 1: a line of 128 bytes for each warp, 4096 in all; 2: a word for each thread, 131072 in all.
 extern "C" __global__ void reductions(word *at, wide *clocks, int spread, int rounds) {
     word thread = blockIdx.x * blockDim.x + threadIdx.x;
-    word *own = spread == 0 ? at : spread == 1 ? at + 32 * (thread / 32 % 4096) : at + thread % 131072;
+    word *own = spread == 1 ? at + 32 * (thread / 32 % 4096) : at + thread % 131072;
     Stopwatch watch(clocks);
-    #pragma unroll 8
-    for (int i = 0; i < rounds; i++) asm volatile("red.global.add.u32 [%0], 1;" :: "l"(own) : "memory");
+    if (spread == 0) { // All lanes have one address, and the compiler lets one of them add for its warp.
+        #pragma unroll 8
+        for (int i = 0; i < rounds; i++) asm volatile("red.global.add.u32 [%0], 1;" :: "l"(at) : "memory");
+    } else {
+        #pragma unroll 8
+        for (int i = 0; i < rounds; i++) asm volatile("red.global.add.u32 [%0], 1;" :: "l"(own) : "memory");
+    }
     watch.stop();
 }
 

@@ -37,7 +37,11 @@ pub struct Cache {
     pub write_cycles: u32,
     /// Further cycles of a write to a part of a sector, which is read and merged with it.
     pub merge_cycles: u32,
-    /// Cycles that data which comes takes the data port for each sector, 0 where only the fill port takes it.
+    /// Cycles that such a write takes the data port at least where the last one was to the same sector.
+    pub merge_latency: u32,
+    /// Cycles that an atomic takes the data port for each sector.
+    pub atomic_cycles: u32,
+    /// Cycles that data which comes takes the data port for as many sectors as that is wide, 0 where only the fill port takes it.
     pub fill_cycles: u32,
     /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
     pub dirty_ratio: u32,
@@ -62,6 +66,8 @@ impl Default for Cache {
             port_bytes: 0,
             write_cycles: 1,
             merge_cycles: 0,
+            merge_latency: 0,
+            atomic_cycles: 1,
             fill_cycles: 0,
             dirty_ratio: 100,
         }

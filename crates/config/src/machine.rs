@@ -511,8 +511,6 @@ pub struct Lsu {
     pub combined_stores: u32,
     /// How long they wait, in core cycles.
     pub combine_wait: u32,
-    /// Whether lanes of an atomic that change the same bytes go in one request.
-    pub combine_atomics: bool,
 }
 
 /// L1 data cache.

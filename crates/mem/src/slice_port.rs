@@ -72,19 +72,23 @@ impl SlicePort {
             slice.prefetch_behind(common.in_queue + 1);
             self.returns.release(now, out);
         }
-        // With two or more, further credits do not matter yet, and a branch on their arrival would be unpredictable.
-        if self.answers.available() <= 1 {
+        let width = slice.width();
+        // With more than leave in a cycle, further credits do not matter yet, and a branch on their arrival would be unpredictable.
+        if self.answers.available() <= width {
             self.answers.collect(now);
         }
         let reply_out = LinkId(common.ports.reply_out.0 + i);
         let coalescer = &mut self.coalescer;
-        let hand_on = |packet: &MemPacket| {
+        let mut hand_on = |packet: &MemPacket| {
             out.send_with(reply_out, now, || Payload::Mem(*packet));
             if let Some(coalescer) = coalescer {
                 coalescer.answer(packet);
             }
         };
-        if self.answers.can_send() && slice.pop_out(hand_on) {
+        for _ in 0..width {
+            if !self.answers.can_send() || !slice.pop_out(&mut hand_on) {
+                break;
+            }
             self.answers.spend();
         }
         if self.coalescer.is_some() {

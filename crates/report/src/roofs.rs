@@ -39,9 +39,9 @@ pub struct Roofs {
     pub network: f64,
     /// LLC slices.
     pub slices: u32,
-    /// Accesses to the LLC that take a slice one cycle.
+    /// Sectors of whole lines that the LLC's slices read.
     pub llc: f64,
-    /// Further cycles of a slice for a write, and for a write of a part of a sector.
+    /// As many such sectors a write takes the time of beyond the first, and a write of a part of a sector beyond that.
     pub llc_writes: (f64, f64),
     /// Bytes of DRAM.
     pub dram: f64,
@@ -62,6 +62,7 @@ impl Roofs {
         let (sm, clocks, map) = (&gpu.gpu.sm, &gpu.clocks, &gpu.mem.map);
         let per_core = |khz: u64| khz as f64 / (clocks.core.0.max(1)) as f64;
         let (sms, slices) = (gpu.gpu.sms, map.partitions * map.slices_per_partition);
+        let width = (gpu.mem.llc.port_bytes / SECTOR_BYTES as u32).max(1);
         let (burst_bytes, bursts_per_clock) = gpu.mem.dram.burst();
         // A port takes a flit per cycle. A packet of a crossbar without virtual channels counts as one, whatever it carries.
         let (channel, header, partners) = match &gpu.noc.mesh {
@@ -83,8 +84,8 @@ impl Roofs {
             sectors: sm.lsu.sector_requests,
             network: f64::from(sms.min(partners)) / f64::from(flits) * per_core(clocks.noc.0),
             slices,
-            llc: f64::from(slices) * per_core(clocks.llc.0),
-            llc_writes: (f64::from(gpu.mem.llc.write_cycles.max(1) - 1), f64::from(gpu.mem.llc.merge_cycles)),
+            llc: f64::from(slices * width) * per_core(clocks.llc.0),
+            llc_writes: (f64::from(gpu.mem.llc.write_cycles.max(1) * width - 1), f64::from(gpu.mem.llc.merge_cycles * width)),
             dram: f64::from(map.partitions) * burst_bytes as f64 * bursts_per_clock * per_core(clocks.dram.0),
             rows: rows(&gpu.mem.dram).map(|each| f64::from(map.partitions) * each * per_core(clocks.dram.0)),
             flops: f64::from(sms) * fused * 32.0 * 2.0,

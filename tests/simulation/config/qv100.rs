@@ -84,6 +84,8 @@ impl Options {
             port_bytes: number(4, 0),
             write_cycles: 1,
             merge_cycles: 0,
+            merge_latency: 0,
+            atomic_cycles: 1,
             fill_cycles: 0,
             dirty_ratio: 100,
         }

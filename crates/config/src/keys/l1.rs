@@ -80,13 +80,6 @@ pub(super) const KEYS: &[Key] = &[
         .lsu
         .combine_wait)
     .default("32"),
-    key!(
-        "gpu.sm.lsu.combine_atomics",
-        Kind::Flag,
-        "Whether lanes of an atomic or reduction that change the same bytes go in one request, rather than one after the other.",
-        |m| m.gpu.sm.lsu.combine_atomics
-    )
-    .default("false"),
     key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
     key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
         .option("-gpgpu_l1_latency"),

@@ -113,9 +113,23 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("0"),
     key!(
+        "mem.llc.merge_latency",
+        Kind::Count(0, 64),
+        "Cycles that a write to a part of a sector takes the data port at least where the last such write was to the same sector, since it waits for what that one wrote.",
+        |m| m.mem.llc.merge_latency
+    )
+    .default("0"),
+    key!(
+        "mem.llc.atomic_cycles",
+        Kind::Count(1, 64),
+        "Cycles that an atomic or a reduction takes the data port of a slice for each sector, which is read and written.",
+        |m| m.mem.llc.atomic_cycles
+    )
+    .default("1"),
+    key!(
         "mem.llc.fill_cycles",
         Kind::Count(0, 64),
-        "Cycles that data from DRAM takes the data port of a slice for each sector, beside the fill port; 0 where the two ports are independent.",
+        "Cycles that data from DRAM takes the data port of a slice for as many sectors as that is wide (`port_bytes`), beside the fill port; 0 where the two ports are independent.",
         |m| m.mem.llc.fill_cycles
     )
     .default("0"),

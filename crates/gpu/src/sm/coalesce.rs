@@ -117,12 +117,12 @@ fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
     }
 }
 
-/// Coalesces atomics: lanes that change the same bytes go into different accesses of their sector, one after another, or with `together` into one.
-pub(super) fn atomic(addresses: &[u64], width: u32, together: bool, out: &mut Vec<Access>) {
+/// Coalesces atomics: lanes that change the same bytes go into different accesses of their sector, one after another.
+pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<Access>) {
     for &address in addresses {
         let addr = Addr(address).sector();
         let bytes = byte_mask(address - addr.0, u64::from(width));
-        match out.iter_mut().find(|access| access.addr == addr && (together || access.bytes & bytes == 0)) {
+        match out.iter_mut().find(|access| access.addr == addr && access.bytes & bytes == 0) {
             Some(access) => {
                 access.bytes |= bytes;
                 access.lanes += 1;
@@ -239,21 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn atomics_on_the_same_word_go_together_where_the_machine_combines_them() {
-        let mut out = Vec::new();
-        let addresses: Vec<u64> = (0..32).map(|lane| 0x2000 + lane % 2 * 4).collect();
-        atomic(&addresses, 4, true, &mut out);
-        assert_eq!(out, [Access { addr: Addr(0x2000), bytes: 0xff, sectors: SectorMask(1), lanes: 32 }]);
-    }
-
-    #[test]
     fn atomics_on_one_address_take_as_many_accesses_as_lanes() {
         let mut out = Vec::new();
-        atomic(&[0x2000; 32], 4, false, &mut out);
+        atomic(&[0x2000; 32], 4, &mut out);
         assert_eq!(out.len(), 32);
         out.clear();
         let addresses: Vec<u64> = (0..32).map(|i| 0x2000 + 4 * (i % 8)).collect();
-        atomic(&addresses, 4, false, &mut out);
+        atomic(&addresses, 4, &mut out);
         assert!(out.len() == 4 && out.iter().all(|access| access.lanes == 8 && access.bytes == u32::MAX));
     }
 }

@@ -30,6 +30,12 @@ pub struct DataCache {
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
+    /// Sectors that pass the data port in a cycle, and how many of as many as pass together came from below.
+    #[state(fixed)]
+    width: u32,
+    filled: u32,
+    /// The sector of which a part was written last.
+    pub(super) merged: Addr,
     /// Modified lines beyond which a write cleans another.
     pub(super) dirty_limit: u32,
     port_cycles: [u16; 8],
@@ -72,6 +78,9 @@ impl DataCache {
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
+            width: port_sectors(spec),
+            filled: 0,
+            merged: Addr(u64::MAX),
             dirty_limit: dirty_limit(spec),
             port_cycles: std::array::from_fn(|more| port_cycles(spec, 1 + more as u32) as u16),
         }
@@ -204,6 +213,21 @@ impl DataCache {
         self.data_port_free
     }
 
+    /// The last access passed the data port in cycle `now` beside another one, after which the port was free at `before`: a cycle of its own, which it
+    /// took, is given back.
+    #[inline]
+    pub fn passed_beside(&mut self, before: Cycle, now: Cycle) {
+        if self.data_port_free == before.max(now).next() {
+            self.data_port_free = before;
+        }
+    }
+
+    /// Sectors that pass the data port in a cycle, at least one.
+    #[inline]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
     /// Whether the fill port can take data at `now`.
     #[inline]
     pub fn fill_port_free(&self, now: Cycle) -> bool {
@@ -298,10 +322,11 @@ impl DataCache {
         let status = match probe.lookup {
             Lookup::Hit => {
                 self.tags.access(probe, access.addr, access.sectors, now.0);
+                self.use_data_port(access.sectors.count(), now);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
+                    self.take_data_port(self.spec.atomic_cycles * access.sectors.count(), now);
                 }
-                self.use_data_port(access.sectors.count(), now);
                 return Outcome { status: Status::Hit, answer: Answer::Now };
             }
             Lookup::NoLine => return Outcome { status: Status::Fail(FailReason::NoLine), answer: Answer::None },
@@ -397,7 +422,10 @@ impl DataCache {
         self.mshr.mark_ready(at);
         self.fill_port_free = now.after(u64::from(self.fill_cycles));
         if self.spec.fill_cycles > 0 {
-            let cycles = self.spec.fill_cycles * sectors.count();
+            // Sectors that come one after the other pass the port together.
+            self.filled += sectors.count();
+            let cycles = self.filled / self.width * self.spec.fill_cycles;
+            self.filled %= self.width;
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
     }
@@ -420,6 +448,12 @@ impl DataCache {
             let cycles = self.port_cycles[(sectors as usize - 1) % self.port_cycles.len()];
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
+    }
+
+    /// An access that began in cycle `now` takes the data port for so many cycles at least.
+    #[inline]
+    pub(super) fn take_data_port(&mut self, cycles: u32, now: Cycle) {
+        self.data_port_free = self.data_port_free.max(now.after(u64::from(cycles)));
     }
 
     /// Places that are free in the miss queue.
@@ -504,6 +538,11 @@ fn seen(access: &Access, now: Cycle) -> seam::Access {
 fn dirty_limit(spec: &Cache) -> u32 {
     let lines = u64::from(spec.sets) * u64::from(spec.ways);
     if spec.dirty_ratio >= 100 { u32::MAX } else { (lines * u64::from(spec.dirty_ratio) / 100) as u32 }
+}
+
+/// Sectors that pass a data port in a cycle, at least one.
+fn port_sectors(spec: &Cache) -> u32 {
+    (spec.port_bytes / SECTOR_BYTES as u32).max(1)
 }
 
 /// Cycles that sectors occupy a data port.

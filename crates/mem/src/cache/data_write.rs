@@ -28,8 +28,13 @@ impl DataCache {
         self.use_data_port(moved + cleaned, now);
         let merges = if access.bytes == u32::MAX { 0 } else { self.spec.merge_cycles };
         if self.spec.write_cycles + merges > 1 {
-            let cycles = u64::from((self.spec.write_cycles + merges) * access.sectors.count());
-            self.data_port_free = self.data_port_free.max(now.after(cycles));
+            self.take_data_port((self.spec.write_cycles + merges) * access.sectors.count(), now);
+        }
+        if access.bytes != u32::MAX && self.spec.merge_latency > 0 {
+            if self.merged == access.addr {
+                self.take_data_port(self.spec.merge_latency, now);
+            }
+            self.merged = access.addr;
         }
         Outcome { status, answer }
     }

@@ -2,7 +2,8 @@
 //! DRAM, misses to DRAM, then the oldest request.
 //!
 //! A request that arrives in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
-//! sector by sector. Replies enter the queue to the network, which sends one packet per cycle.
+//! sector by sector: in a cycle as many of a read's as the data port is wide, one of a write's. Replies, a packet for each sector, enter the queue to the
+//! network, which takes as many in a cycle as the data port is wide.
 //! Invariant: each requested sector is replied to exactly once.
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
@@ -172,6 +173,12 @@ impl Slice {
         self.ahead.as_ref().map(|ahead| &ahead.prefetcher.counters)
     }
 
+    /// Sectors that pass its data port in a cycle: packets that may leave it in one.
+    #[inline]
+    pub fn width(&self) -> u32 {
+        self.cache.width()
+    }
+
     /// The cache.
     pub fn cache(&self) -> &DataCache {
         &self.cache
@@ -296,22 +303,8 @@ impl Slice {
     /// One cycle.
     #[inline]
     pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
-        if let Some(other) = &mut self.other
-            && !self.out.is_full()
-            && let Some(number) = other.arrived(now)
-        {
-            self.out.push(number);
-        }
-        if self.cache.has_ready()
-            && !self.out.is_full()
-            && let Some(waiter) = self.cache.next_ready()
-        {
-            if let Waiter::Request(number) = waiter
-                && (self.other.is_none() || !self.crosses(number, map, now))
-            {
-                self.out.push(number);
-            }
-            self.stuck = None;
+        for _ in 0..self.cache.width() {
+            self.take_answers(now, map);
         }
         let mut dram = self.take_data(now, map);
         let waited = self.has_to_dram();
@@ -339,8 +332,8 @@ impl Slice {
         if self.since < now {
             if self.is_blocked() {
                 self.count_waiting(1);
-            } else {
-                freed = self.look_up(now);
+            } else if self.cache.data_port_free(now) {
+                freed = self.look_up_sectors(now);
             }
         }
         if let Some(ahead) = &mut self.ahead
@@ -354,6 +347,29 @@ impl Slice {
             }
         }
         Acted { freed, dram }
+    }
+
+    /// The next answer from the other half and the next whose data came enter the queue to the network.
+    // Called from one place, in every cycle.
+    #[inline(always)]
+    fn take_answers(&mut self, now: Cycle, map: &LocalMap) {
+        if let Some(other) = &mut self.other
+            && !self.out.is_full()
+            && let Some(number) = other.arrived(now)
+        {
+            self.out.push(number);
+        }
+        if self.cache.has_ready()
+            && !self.out.is_full()
+            && let Some(waiter) = self.cache.next_ready()
+        {
+            if let Waiter::Request(number) = waiter
+                && (self.other.is_none() || !self.crosses(number, map, now))
+            {
+                self.out.push(number);
+            }
+            self.stuck = None;
+        }
     }
 
     /// Whether the answer to request `number`, whose data came, sets out for the other half.
@@ -429,13 +445,25 @@ impl Slice {
         self.stuck.is_some() || self.to_dram_full() || self.out.is_full()
     }
 
+    /// Looks up the oldest request: the first of its sectors, and of a read as many more as pass the data port with it. Returns whether it left the queue.
+    #[inline(always)]
+    fn look_up_sectors(&mut self, now: Cycle) -> bool {
+        let mut found = self.look_up(now);
+        for _ in 1..self.cache.width() {
+            let port = self.cache.data_port_free_at();
+            if found != LookedUp::Part || port > now.next() || self.is_blocked() {
+                break;
+            }
+            found = self.look_up(now);
+            self.cache.passed_beside(port, now);
+        }
+        found == LookedUp::Whole
+    }
+
     // Called from one place, for every sector.
     #[inline(always)]
-    fn look_up(&mut self, now: Cycle) -> bool {
-        if !self.cache.data_port_free(now) {
-            return false;
-        }
-        let Some(arrived) = self.arrivals.front() else { return false };
+    fn look_up(&mut self, now: Cycle) -> LookedUp {
+        let Some(arrived) = self.arrivals.front() else { return LookedUp::Nothing };
         let packet = &arrived.packet;
         let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors(), SectorMask(0)) };
         let kind = match packet.op {
@@ -457,7 +485,7 @@ impl Slice {
                     self.stuck = Some(reason);
                     self.count_waiting(1);
                 }
-                return false;
+                return LookedUp::Nothing;
             }
             Answer::Now => {
                 let crosses = |other: &mut Box<OtherHalf>| {
@@ -502,14 +530,27 @@ impl Slice {
                     self.cache.expect_room(next.set);
                 }
             }
-            return true;
+            return LookedUp::Whole;
         }
         if let Some(arrived) = self.arrivals.front_mut() {
             arrived.packet.addr = arrived.packet.addr.line();
             arrived.packet.part = arrived.packet.part.with(rest);
         }
-        false
+        if kind == AccessKind::Read { LookedUp::Part } else { LookedUp::PartOfWrite }
     }
+}
+
+/// What a look-up did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LookedUp {
+    /// Nothing: the request could not be served.
+    Nothing,
+    /// It served a sector of a read that has more.
+    Part,
+    /// It served a sector of a write or an atomic that has more.
+    PartOfWrite,
+    /// It served the last sector of a request.
+    Whole,
 }
 
 /// What was found, as the slice counts it: the sector, that it is on its way, its line without it, or nothing.

@@ -92,7 +92,7 @@ impl Uses {
     }
 }
 
-/// Cycles of the LLC's slices that a kernel's writes take beyond one each. Writes of whole sectors are as many at most as the kernel's bytes fill; all
+/// As many reads of sectors a kernel's writes take the LLC's slices the time of, beyond one each. Writes of whole sectors are as many at most as the kernel's bytes fill; all
 /// others are of parts.
 fn longer_writes(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
     let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"].map(get).iter().sum::<f64>();

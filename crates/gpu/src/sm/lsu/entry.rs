@@ -228,7 +228,7 @@ impl Lsu {
         let mut addresses = [0; 32];
         let count = stream.addresses(&issued.inst, &mut addresses);
         if atomic {
-            coalesce::atomic(&addresses[..count], width, core.spec.lsu.combine_atomics, accesses);
+            coalesce::atomic(&addresses[..count], width, accesses);
         } else if entry.local {
             let windows = core.ctas.windows(core.warps.cta[warp]);
             let layout = local::Layout {

@@ -302,19 +302,6 @@ fn stores_to_parts_of_a_sector_leave_as_one() {
 }
 
 #[test]
-fn atomics_on_one_address_send_one_packet_where_the_machine_combines_them() {
-    let mut machine = test_machine();
-    machine.gpu.sm.lsu.combine_atomics = true;
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Reduction, MemSpace::Global, NO_REGISTER, &[1, 2]), FULL, &lanes(0x10000, 0));
-    program.all(op(OpClass::Sp, 7, &[]));
-    let mut bench = Bench::single(&machine, 32, program.exit());
-    let issues = bench.issues();
-    assert_eq!(bench.requests().len(), 1);
-    assert_eq!(issues[1] - issues[0], 4 + 100 + 2);
-}
-
-#[test]
 fn a_fence_waits_for_the_registers_of_its_warp() {
     let issues = issues(|program| {
         program.access(0, load(1, &[2]), LaneMask(1), &[0x10000]);

@@ -73,7 +73,6 @@ pub(super) fn machines() -> Vec<Machine> {
     merging.gpu.sm.lsu.merged_loads = 4;
     merging.gpu.sm.lsu.combined_stores = 3;
     merging.gpu.sm.lsu.combine_wait = 20;
-    merging.gpu.sm.lsu.combine_atomics = true;
     merging.gpu.sm.l1.line_requests = true;
     let two_level = |order| {
         let mut machine = test_machine();

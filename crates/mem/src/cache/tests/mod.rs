@@ -26,6 +26,8 @@ fn llc() -> Cache {
         port_bytes: 32,
         write_cycles: 1,
         merge_cycles: 0,
+        merge_latency: 0,
+        atomic_cycles: 1,
         fill_cycles: 0,
         dirty_ratio: 100,
     }

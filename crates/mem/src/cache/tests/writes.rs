@@ -144,6 +144,39 @@ fn a_write_to_a_part_of_a_sector_takes_the_data_port_longer() {
 }
 
 #[test]
+fn a_write_to_the_part_of_a_sector_that_was_written_last_waits_for_it() {
+    let mut cache = DataCache::new(&Cache { merge_cycles: 1, merge_latency: 4, ..tiny(llc()) }, 2, 0);
+    let writes = [(0x40, 0xff, 2), (0x40, 0xff, 4), (0x60, 0xff, 2), (0x40, u32::MAX, 1), (0x60, 0xff, 4), (0x40, 0xff, 2)];
+    for (now, (addr, bytes, cycles)) in (0..).step_by(10).zip(writes) {
+        cache.access(&Access { bytes, ..request(&cache, AccessKind::Write, addr, 1) }, Cycle(now));
+        assert_eq!(cache.data_port_free_at(), Cycle(now + cycles), "{addr:#x} in cycle {now}");
+    }
+}
+
+#[test]
+fn an_atomic_takes_the_data_port_for_its_cycles() {
+    let mut cache = DataCache::new(&Cache { atomic_cycles: 3, ..tiny(llc()) }, 2, 0);
+    status(&mut cache, AccessKind::Read, 0x40, 0);
+    cache.pop_down();
+    fill(&mut cache, 0x40, 10);
+    assert_eq!(status(&mut cache, AccessKind::Atomic, 0x40, 20), Status::Hit);
+    assert_eq!(cache.data_port_free_at(), Cycle(23));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 30), Status::Hit);
+    assert_eq!(cache.data_port_free_at(), Cycle(31));
+}
+
+#[test]
+fn sectors_that_come_pass_a_wide_data_port_together() {
+    let mut cache = DataCache::new(&Cache { fill_cycles: 1, port_bytes: 64, ..tiny(llc()) }, 2, 0);
+    for (addr, now, free_at) in [(0x40, 10, 10), (0x60, 20, 21), (0x00, 30, 30), (0x20, 40, 41)] {
+        status(&mut cache, AccessKind::Read, addr, 0);
+        cache.pop_down();
+        fill(&mut cache, addr, now);
+        assert_eq!(cache.data_port_free_at(), Cycle(free_at), "after {addr:#x}");
+    }
+}
+
+#[test]
 fn data_that_comes_takes_the_data_port_for_its_cycles() {
     let mut cache = DataCache::new(&Cache { fill_cycles: 2, ..tiny(llc()) }, 2, 0);
     status(&mut cache, AccessKind::Read, 0x40, 0);
