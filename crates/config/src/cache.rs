@@ -39,7 +39,7 @@ pub struct Cache {
     pub merge_cycles: u32,
     /// Cycles that such a write takes the data port at least where the last one was to the same sector.
     pub merge_latency: u32,
-    /// Cycles that an atomic takes the data port for each sector.
+    /// Cycles that an atomic takes the data port for each 16 bytes that it changes, at least those of a read.
     pub atomic_cycles: u32,
     /// Cycles that data which comes takes the data port for as many sectors as that is wide, 0 where only the fill port takes it.
     pub fill_cycles: u32,
@@ -67,7 +67,7 @@ impl Default for Cache {
             write_cycles: 1,
             merge_cycles: 0,
             merge_latency: 0,
-            atomic_cycles: 1,
+            atomic_cycles: 0,
             fill_cycles: 0,
             dirty_ratio: 100,
         }

@@ -121,11 +121,11 @@ pub(super) const KEYS: &[Key] = &[
     .default("0"),
     key!(
         "mem.llc.atomic_cycles",
-        Kind::Count(1, 64),
-        "Cycles that an atomic or a reduction takes the data port of a slice for each sector, which is read and written.",
+        Kind::Count(0, 64),
+        "Cycles that an atomic or a reduction takes the data port of a slice for each 16 bytes of a sector that it changes, at least those of a read.",
         |m| m.mem.llc.atomic_cycles
     )
-    .default("1"),
+    .default("0"),
     key!(
         "mem.llc.fill_cycles",
         Kind::Count(0, 64),

@@ -100,7 +100,11 @@ mod tests {
         // Bits that a system of several GPUs takes from the map follow from its other keys.
         let text = format!("{machine:?}").replace("constant_bits: (0, 0)", "");
         // A core's own caches have a fill port of their own, and keep no parts of sectors.
-        let text = text.replace("fill_cycles: 0", "").replace("merge_cycles: 0", "").replace("merge_latency: 0", "");
+        let text = text
+            .replace("fill_cycles: 0", "")
+            .replace("merge_cycles: 0", "")
+            .replace("merge_latency: 0", "")
+            .replace("atomic_cycles: 0", "");
         let found: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
         for (path, number) in numbers {
             assert_eq!(found.iter().filter(|n| **n == number).count(), 1, "{path}");

@@ -325,7 +325,7 @@ impl DataCache {
                 self.use_data_port(access.sectors.count(), now);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
-                    self.take_data_port(self.spec.atomic_cycles * access.sectors.count(), now);
+                    self.take_data_port(self.spec.atomic_cycles * access.bytes.count_ones().div_ceil(16), now);
                 }
                 return Outcome { status: Status::Hit, answer: Answer::Now };
             }

@@ -27,7 +27,7 @@ fn llc() -> Cache {
         write_cycles: 1,
         merge_cycles: 0,
         merge_latency: 0,
-        atomic_cycles: 1,
+        atomic_cycles: 0,
         fill_cycles: 0,
         dirty_ratio: 100,
     }

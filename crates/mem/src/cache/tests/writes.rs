@@ -154,15 +154,17 @@ fn a_write_to_the_part_of_a_sector_that_was_written_last_waits_for_it() {
 }
 
 #[test]
-fn an_atomic_takes_the_data_port_for_its_cycles() {
+fn an_atomic_takes_the_data_port_for_the_bytes_that_it_changes() {
     let mut cache = DataCache::new(&Cache { atomic_cycles: 3, ..tiny(llc()) }, 2, 0);
     status(&mut cache, AccessKind::Read, 0x40, 0);
     cache.pop_down();
     fill(&mut cache, 0x40, 10);
-    assert_eq!(status(&mut cache, AccessKind::Atomic, 0x40, 20), Status::Hit);
-    assert_eq!(cache.data_port_free_at(), Cycle(23));
-    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 30), Status::Hit);
-    assert_eq!(cache.data_port_free_at(), Cycle(31));
+    for (now, bytes, cycles) in [(20, 0xf0, 3), (40, 0xffff_0000, 3), (60, u32::MAX, 6)] {
+        cache.access(&Access { bytes, ..request(&cache, AccessKind::Atomic, 0x40, 1) }, Cycle(now));
+        assert_eq!(cache.data_port_free_at(), Cycle(now + cycles), "{bytes:#x}");
+    }
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 80), Status::Hit);
+    assert_eq!(cache.data_port_free_at(), Cycle(81));
 }
 
 #[test]
