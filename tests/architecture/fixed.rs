@@ -21,7 +21,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/gpu/src/sm/core/mod.rs", &["spec", "ends_before_stores"]),
             ("crates/gpu/src/sm/lsu/beside/bulk.rs", &["spec"]),
             ("crates/gpu/src/sm/starts.rs", &["intervals"]),
-            ("crates/mem/src/cache/data.rs", &["spec", "width"]),
+            ("crates/mem/src/cache/data.rs", &["spec"]),
             ("crates/mem/src/cache/tag_lines.rs", &["allocate"]),
             ("crates/mem/src/dram/command_channel.rs", &["map", "mapping"]),
             ("crates/mem/src/dram/control/mod.rs", &["bus", "timing"]),

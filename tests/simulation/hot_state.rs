@@ -32,14 +32,14 @@ fn sm(machine: &Machine) -> Sm {
 #[test]
 fn an_sm_with_its_l1_grows_no_further() {
     let bytes = sm(&v100()).hot_bytes();
-    assert!(bytes <= 72_208, "{bytes} bytes");
+    assert!(bytes <= 72_216, "{bytes} bytes");
 }
 
 #[test]
 fn a_slice_grows_no_further() {
     let machine = v100();
     let bytes = Slice::new(SliceId(0), &machine.mem.llc, &machine.mem.queues).hot_bytes();
-    assert!(bytes <= 24_936, "{bytes} bytes");
+    assert!(bytes <= 24_952, "{bytes} bytes");
 }
 
 #[test]
@@ -48,5 +48,5 @@ fn an_sm_without_its_l1_grows_no_further() {
     let whole = sm(&machine).hot_bytes();
     machine.gpu.sm.l1.cache = None;
     let without = sm(&machine).hot_bytes();
-    assert!(without <= 25_344 && whole > without, "{without} bytes, {whole} with the L1");
+    assert!(without <= 25_352 && whole > without, "{without} bytes, {whole} with the L1");
 }

@@ -33,6 +33,8 @@ pub struct Cache {
     pub miss_queue: u32,
     /// Bytes that the data port moves in a cycle.
     pub port_bytes: u32,
+    /// Sectors of a line that are read in a cycle, together through the data port.
+    pub read_sectors: u32,
     /// Cycles that a write takes the data port for each sector.
     pub write_cycles: u32,
     /// Further cycles of a write to a part of a sector, which is read and merged with it.
@@ -41,7 +43,7 @@ pub struct Cache {
     pub merge_latency: u32,
     /// Cycles that an atomic takes the data port for each 16 bytes that it changes, at least those of a read.
     pub atomic_cycles: u32,
-    /// Cycles that data which comes takes the data port for as many sectors as that is wide, 0 where only the fill port takes it.
+    /// Cycles that data which comes takes the data port for as many sectors as are read in one, 0 where only the fill port takes it.
     pub fill_cycles: u32,
     /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
     pub dirty_ratio: u32,
@@ -64,6 +66,7 @@ impl Default for Cache {
             mshr_merge: 0,
             miss_queue: 0,
             port_bytes: 0,
+            read_sectors: 1,
             write_cycles: 1,
             merge_cycles: 0,
             merge_latency: 0,

@@ -72,7 +72,7 @@ impl SlicePort {
             slice.prefetch_behind(common.in_queue + 1);
             self.returns.release(now, out);
         }
-        let width = slice.width();
+        let width = slice.read_sectors();
         // With more than leave in a cycle, further credits do not matter yet, and a branch on their arrival would be unpredictable.
         if self.answers.available() <= width {
             self.answers.collect(now);

@@ -62,7 +62,7 @@ impl Roofs {
         let (sm, clocks, map) = (&gpu.gpu.sm, &gpu.clocks, &gpu.mem.map);
         let per_core = |khz: u64| khz as f64 / (clocks.core.0.max(1)) as f64;
         let (sms, slices) = (gpu.gpu.sms, map.partitions * map.slices_per_partition);
-        let width = (gpu.mem.llc.port_bytes / SECTOR_BYTES as u32).max(1);
+        let width = gpu.mem.llc.read_sectors;
         let (burst_bytes, bursts_per_clock) = gpu.mem.dram.burst();
         // A port takes a flit per cycle. A packet of a crossbar without virtual channels counts as one, whatever it carries.
         let (channel, header, partners) = match &gpu.noc.mesh {

@@ -82,6 +82,7 @@ impl Options {
             mshr_merge: number(2, 2),
             miss_queue: number(3, 0),
             port_bytes: number(4, 0),
+            read_sectors: 1,
             write_cycles: 1,
             merge_cycles: 0,
             merge_latency: 0,

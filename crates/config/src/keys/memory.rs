@@ -100,6 +100,13 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("\"128 B\"")
     .option("-gpgpu_cache:dl2, bsize"),
+    key!(
+        "mem.llc.read_sectors",
+        Kind::Count(1, 4),
+        "Sectors of a line that a slice reads, and hands to the network, in a cycle; requests of other lines wait for the next one.",
+        |m| m.mem.llc.read_sectors
+    )
+    .default("1"),
     key!("mem.llc.write_cycles", Kind::Count(1, 64), "Cycles that a write takes the data port of a slice for each sector.", |m| m
         .mem
         .llc
@@ -129,7 +136,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "mem.llc.fill_cycles",
         Kind::Count(0, 64),
-        "Cycles that data from DRAM takes the data port of a slice for as many sectors as that is wide (`port_bytes`), beside the fill port; 0 where the two ports are independent.",
+        "Cycles that data from DRAM takes the data port of a slice for as many sectors as it reads in one (`read_sectors`), beside the fill port; 0 where the two ports are independent.",
         |m| m.mem.llc.fill_cycles
     )
     .default("0"),

@@ -30,9 +30,7 @@ pub struct DataCache {
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
-    /// Sectors that pass the data port in a cycle, and how many of as many as pass together came from below.
-    #[state(fixed)]
-    width: u32,
+    /// Sectors from below that wait for another with which they pass the data port.
     filled: u32,
     /// The sector of which a part was written last.
     pub(super) merged: Addr,
@@ -78,7 +76,6 @@ impl DataCache {
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
-            width: port_sectors(spec),
             filled: 0,
             merged: Addr(u64::MAX),
             dirty_limit: dirty_limit(spec),
@@ -222,10 +219,10 @@ impl DataCache {
         }
     }
 
-    /// Sectors that pass the data port in a cycle, at least one.
+    /// Sectors of a line that are read in a cycle.
     #[inline]
-    pub fn width(&self) -> u32 {
-        self.width
+    pub fn read_sectors(&self) -> u32 {
+        self.spec.read_sectors
     }
 
     /// Whether the fill port can take data at `now`.
@@ -424,8 +421,8 @@ impl DataCache {
         if self.spec.fill_cycles > 0 {
             // Sectors that come one after the other pass the port together.
             self.filled += sectors.count();
-            let cycles = self.filled / self.width * self.spec.fill_cycles;
-            self.filled %= self.width;
+            let cycles = self.filled / self.spec.read_sectors * self.spec.fill_cycles;
+            self.filled %= self.spec.read_sectors;
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
     }
@@ -538,11 +535,6 @@ fn seen(access: &Access, now: Cycle) -> seam::Access {
 fn dirty_limit(spec: &Cache) -> u32 {
     let lines = u64::from(spec.sets) * u64::from(spec.ways);
     if spec.dirty_ratio >= 100 { u32::MAX } else { (lines * u64::from(spec.dirty_ratio) / 100) as u32 }
-}
-
-/// Sectors that pass a data port in a cycle, at least one.
-fn port_sectors(spec: &Cache) -> u32 {
-    (spec.port_bytes / SECTOR_BYTES as u32).max(1)
 }
 
 /// Cycles that sectors occupy a data port.

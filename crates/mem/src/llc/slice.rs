@@ -2,8 +2,8 @@
 //! DRAM, misses to DRAM, then the oldest request.
 //!
 //! A request that arrives in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
-//! sector by sector: in a cycle as many of a read's as the data port is wide, one of a write's. Replies, a packet for each sector, enter the queue to the
-//! network, which takes as many in a cycle as the data port is wide.
+//! sector by sector: in a cycle `read_sectors` of a read's, one of a write's. Replies, a packet for each sector, enter the queue to the
+//! network, which takes `read_sectors` in a cycle.
 //! Invariant: each requested sector is replied to exactly once.
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
@@ -173,10 +173,10 @@ impl Slice {
         self.ahead.as_ref().map(|ahead| &ahead.prefetcher.counters)
     }
 
-    /// Sectors that pass its data port in a cycle: packets that may leave it in one.
+    /// Sectors of a line that it reads in a cycle: packets that may leave it in one.
     #[inline]
-    pub fn width(&self) -> u32 {
-        self.cache.width()
+    pub fn read_sectors(&self) -> u32 {
+        self.cache.read_sectors()
     }
 
     /// The cache.
@@ -303,7 +303,7 @@ impl Slice {
     /// One cycle.
     #[inline]
     pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
-        for _ in 0..self.cache.width() {
+        for _ in 0..self.cache.read_sectors() {
             self.take_answers(now, map);
         }
         let mut dram = self.take_data(now, map);
@@ -449,7 +449,7 @@ impl Slice {
     #[inline(always)]
     fn look_up_sectors(&mut self, now: Cycle) -> bool {
         let mut found = self.look_up(now);
-        for _ in 1..self.cache.width() {
+        for _ in 1..self.cache.read_sectors() {
             let port = self.cache.data_port_free_at();
             if found != LookedUp::Part || port > now.next() || self.is_blocked() {
                 break;

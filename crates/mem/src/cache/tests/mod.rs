@@ -24,6 +24,7 @@ fn llc() -> Cache {
         mshr_merge: 4,
         miss_queue: 32,
         port_bytes: 32,
+        read_sectors: 1,
         write_cycles: 1,
         merge_cycles: 0,
         merge_latency: 0,

@@ -168,8 +168,8 @@ fn an_atomic_takes_the_data_port_for_the_bytes_that_it_changes() {
 }
 
 #[test]
-fn sectors_that_come_pass_a_wide_data_port_together() {
-    let mut cache = DataCache::new(&Cache { fill_cycles: 1, port_bytes: 64, ..tiny(llc()) }, 2, 0);
+fn sectors_that_come_pass_the_data_port_together_as_those_that_are_read() {
+    let mut cache = DataCache::new(&Cache { fill_cycles: 1, read_sectors: 2, ..tiny(llc()) }, 2, 0);
     for (addr, now, free_at) in [(0x40, 10, 10), (0x60, 20, 21), (0x00, 30, 30), (0x20, 40, 41)] {
         status(&mut cache, AccessKind::Read, addr, 0);
         cache.pop_down();

@@ -147,10 +147,10 @@ fn a_hit_is_answered_one_cycle_after_the_request_is_seen() {
 }
 
 #[test]
-fn a_slice_reads_as_many_sectors_of_a_line_in_a_cycle_as_its_port_is_wide_and_one_of_two_lines() {
-    for (port_bytes, at) in [(32, [1, 2, 3, 4, 5, 6]), (64, [1, 1, 2, 2, 3, 4]), (128, [1, 1, 1, 1, 2, 3])] {
+fn a_slice_reads_several_sectors_of_a_line_in_a_cycle_and_one_of_two_lines() {
+    for (read_sectors, at) in [(1, [1, 2, 3, 4, 5, 6]), (2, [1, 1, 2, 2, 3, 4]), (4, [1, 1, 1, 1, 2, 3])] {
         let mut machine = machine();
-        machine.mem.llc.port_bytes = port_bytes;
+        machine.mem.llc.read_sectors = read_sectors;
         let (mut unit, mut out) = (partition(&machine), outbox());
         let map = &machine.mem.map;
         let requests = [(0, 0b1111), (0x80, 1), (0, 1)].map(|(addr, sectors)| packet(map, addr, MemOp::Read, sectors, u32::MAX, 1));
@@ -160,7 +160,7 @@ fn a_slice_reads_as_many_sectors_of_a_line_in_a_cycle_as_its_port_is_wide_and_on
         requests.iter().for_each(|request| deliver(&mut unit, 2000, *request));
         unit.run(Cycle(3000), true, &mut out);
         let answered = answers(&mut out).iter().map(|(at, _)| at - 2000).collect::<Vec<_>>();
-        assert_eq!(answered, at, "{port_bytes} B");
+        assert_eq!(answered, at, "{read_sectors} sectors");
     }
 }
 
@@ -342,7 +342,7 @@ proptest! {
         tiny in any::<bool>(),
         device in prop::option::of(0..DEVICES.len()),
         line_cache in any::<bool>(),
-        port_bytes in prop::sample::select(vec![32u32, 64, 128]),
+        read_sectors in 1u32..5,
         requesters in 1u32..5,
         scheduler in prop::sample::select(vec![DramScheduler::FrFcfs, DramScheduler::Fcfs]),
         write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite, WriteMiss::WriteAllocate]),
@@ -350,7 +350,7 @@ proptest! {
         let mut machine = machine();
         let llc = &mut machine.mem.llc;
         llc.write_miss = write_miss;
-        llc.port_bytes = port_bytes;
+        (llc.port_bytes, llc.read_sectors) = (32 * read_sectors.next_power_of_two(), read_sectors);
         (llc.fill_cycles, llc.merge_cycles, llc.merge_latency, llc.atomic_cycles) = (1, 1, 4, 2);
         machine.mem.coalescing = Coalescing { requesters, sms: 8, reads: 8, latency: u64::from(requesters) };
         let llc = &mut machine.mem.llc;
