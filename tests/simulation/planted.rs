@@ -58,7 +58,7 @@ const NO_BARRIERS: Fault = (Limiter::Barrier, &[("barriers", 0)]);
 
 #[test]
 fn of_two_faults_in_the_load_store_unit_of_an_h100_the_larger_one_is_named() {
-    larger("apart_and_banks", &[("rounds", 2)], [COALESCED, NO_CONFLICTS]);
+    larger("apart_and_banks", &[("rounds", 6)], [COALESCED, NO_CONFLICTS]);
     larger("apart_and_banks", &[("ctas", 264), ("reads", 8), ("stride", 8), ("bank", 16)], [NO_CONFLICTS, COALESCED]);
     larger("jacobi", &[("n", 256)], [(Limiter::L1, &[("swap", 0)]), (Limiter::Occupancy, &[("shared", 0)])]);
 }
