@@ -33,17 +33,17 @@ pub struct Cache {
     pub miss_queue: u32,
     /// Bytes that the data port moves in a cycle.
     pub port_bytes: u32,
-    /// Sectors of a line that are read in a cycle, together through the data port.
+    /// Sectors of a line that one cycle reads.
     pub read_sectors: u32,
     /// Cycles that a write takes the data port for each sector.
     pub write_cycles: u32,
     /// Further cycles of a write to a part of a sector, which is read and merged with it.
     pub merge_cycles: u32,
-    /// Cycles that such a write takes the data port at least where the last one was to the same sector.
+    /// Minimum cycles of the data port for a write to a part of a sector, if the previous such write was to the same sector.
     pub merge_latency: u32,
-    /// Cycles that an atomic takes the data port for each 16 bytes that it changes, at least those of a read.
+    /// Cycles of the data port for each 16 bytes that an atomic changes; an atomic takes at least as long as a read.
     pub atomic_cycles: u32,
-    /// Cycles that data which comes takes the data port for as many sectors as are read in one, 0 where only the fill port takes it.
+    /// Cycles of the data port for a fill of `read_sectors` sectors; 0 if fills use the fill port only.
     pub fill_cycles: u32,
     /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
     pub dirty_ratio: u32,

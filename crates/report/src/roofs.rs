@@ -39,9 +39,9 @@ pub struct Roofs {
     pub network: f64,
     /// LLC slices.
     pub slices: u32,
-    /// Sectors of whole lines that the LLC's slices read.
+    /// Sectors that the LLC's slices read in a cycle, if requests are for whole lines. Requests for single sectors reach `1 / mem.llc.read_sectors` of it.
     pub llc: f64,
-    /// As many such sectors a write takes the time of beyond the first, and a write of a part of a sector beyond that.
+    /// Extra time of a write, and of a write of a part of a sector beyond that, in reads of a sector.
     pub llc_writes: (f64, f64),
     /// Bytes of DRAM.
     pub dram: f64,

@@ -30,7 +30,7 @@ pub struct DataCache {
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
-    /// Sectors from below that wait for another with which they pass the data port.
+    /// Sectors filled since the last fill that was charged to the data port.
     filled: u32,
     /// The sector of which a part was written last.
     pub(super) merged: Addr,
@@ -447,7 +447,7 @@ impl DataCache {
         }
     }
 
-    /// An access that began in cycle `now` takes the data port for so many cycles at least.
+    /// Keeps the data port busy until at least `cycles` after `now`.
     #[inline]
     pub(super) fn take_data_port(&mut self, cycles: u32, now: Cycle) {
         self.data_port_free = self.data_port_free.max(now.after(u64::from(cycles)));

@@ -2,8 +2,8 @@
 //! DRAM, misses to DRAM, then the oldest request.
 //!
 //! A request that arrives in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
-//! sector by sector: in a cycle `read_sectors` of a read's, one of a write's. Replies, a packet for each sector, enter the queue to the
-//! network, which takes `read_sectors` in a cycle.
+//! sector by sector: up to `read_sectors` sectors of a read in a cycle, and one of a write. Each sector has a reply packet; the network
+//! takes up to `read_sectors` of them in a cycle.
 //! Invariant: each requested sector is replied to exactly once.
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
@@ -445,7 +445,7 @@ impl Slice {
         self.stuck.is_some() || self.to_dram_full() || self.out.is_full()
     }
 
-    /// Looks up the oldest request: the first of its sectors, and of a read as many more as pass the data port with it. Returns whether it left the queue.
+    /// Looks up the oldest request: up to `read_sectors` sectors of a read, one sector of a write. Returns whether the request left the queue.
     #[inline(always)]
     fn look_up_sectors(&mut self, now: Cycle) -> bool {
         let mut found = self.look_up(now);
@@ -545,11 +545,11 @@ impl Slice {
 enum LookedUp {
     /// Nothing: the request could not be served.
     Nothing,
-    /// It served a sector of a read that has more.
+    /// One sector of a read; others remain.
     Part,
-    /// It served a sector of a write or an atomic that has more.
+    /// One sector of a write or an atomic; others remain.
     PartOfWrite,
-    /// It served the last sector of a request.
+    /// The last sector of a request.
     Whole,
 }
 

@@ -92,8 +92,8 @@ impl Uses {
     }
 }
 
-/// As many reads of sectors a kernel's writes take the LLC's slices the time of, beyond one each. Writes of whole sectors are as many at most as the kernel's bytes fill; all
-/// others are of parts.
+/// Extra time of a kernel's writes in the LLC's slices, in reads of a sector. The bytes that the kernel requests bound the number of writes of whole
+/// sectors; the other writes are of parts of sectors.
 fn longer_writes(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
     let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"].map(get).iter().sum::<f64>();
     let writes = writes.min(get("llc_accesses"));
